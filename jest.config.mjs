@@ -1,0 +1,29 @@
+// One Jest for the whole workspace, in three tiers that a file's suffix or folder selects:
+//   unit    *.spec.ts, *.prop.spec.ts beside the code: no process, no network
+//   int     *.int.spec.ts beside the code: real servers
+//   system  test/**/*.spec.ts: processes, kills, browsers; runs against dist
+const common = {
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: {
+    '^@n17q/([a-z-]+)$': '<rootDir>/libs/$1/src/index.ts',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
+  transform: {
+    '^.+\\.ts$': ['@swc/jest', {
+      module: { type: 'es6' },
+      jsc: {
+        target: 'es2023', keepClassNames: true,
+        parser: { syntax: 'typescript', decorators: true },
+        transform: { legacyDecorator: true, decoratorMetadata: true },
+      },
+    }],
+  },
+};
+export default {
+  projects: [
+    { ...common, displayName: 'unit', testMatch: ['<rootDir>/{libs,apps}/**/src/**/*.spec.ts'], testPathIgnorePatterns: ['\\.int\\.spec\\.ts$'] },
+    { ...common, displayName: 'int', testMatch: ['<rootDir>/{libs,apps}/**/src/**/*.int.spec.ts'] },
+    { ...common, displayName: 'system', testMatch: ['<rootDir>/test/**/*.spec.ts'] },
+  ],
+};
