@@ -1,1 +1,1 @@
-export {};
+export * from './json.js'; export * from './provider.js';
