@@ -1,1 +1,2 @@
-export {};
+export { canonical, commitment, contentOf, digestOf, eventDigest, newSalt, sha256, SALT_BYTES, type ContentUpload } from './digest.js';
+export * from './append.js';

@@ -1,1 +1,12 @@
-export * from './json.js'; export * from './provider.js';
+export * from './json.js';
+export * from './ids.js';
+export * from './content.js';
+export * from './contract.js';
+export * from './tool.js';
+export * from './provider.js';
+export * from './budget.js';
+export * from './tenant.js';
+export * from './events.js';
+export * from './effect.js';
+export * from './run.js';
+export { evolve, fold } from './fold.js';

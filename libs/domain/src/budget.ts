@@ -1,0 +1,56 @@
+/**
+ * What a run may still spend. Amounts are whole numbers per dimension. A run has a grant, draws slices of it from the tenant's account, reserves
+ * before it acts, and settles when the usage is known. An unknown usage keeps its reservation.
+ *
+ * B1. used + reserved never exceeds drawn (plus what a provider reported beyond its reservation), and drawn never exceeds granted, in any dimension.
+ * B2. Nothing here knows of providers, sessions or segments: a switch refunds nothing.
+ *
+ * Rows: BUD-1, BUD-2, BUD-5.
+ */
+export const DIMENSIONS = ['usd_micros', 'tokens', 'calls'] as const;
+export type Dimension = (typeof DIMENSIONS)[number];
+export type Amounts = { readonly [D in Dimension]: number };
+
+export const NOTHING: Amounts = { usd_micros: 0, tokens: 0, calls: 0 };
+const each = (f: (d: Dimension) => number): Amounts => ({ usd_micros: f('usd_micros'), tokens: f('tokens'), calls: f('calls') });
+export const plus = (a: Amounts, b: Amounts): Amounts => each((d) => a[d] + b[d]);
+export const minus = (a: Amounts, b: Amounts): Amounts => each((d) => a[d] - b[d]);
+export const least = (a: Amounts, b: Amounts): Amounts => each((d) => Math.min(a[d], b[d]));
+export const most = (a: Amounts, b: Amounts): Amounts => each((d) => Math.max(a[d], b[d]));
+export const covers = (a: Amounts, b: Amounts): boolean => DIMENSIONS.every((d) => a[d] >= b[d]);
+export const isNothing = (a: Amounts): boolean => DIMENSIONS.every((d) => a[d] === 0);
+export const areAmounts = (a: Amounts): boolean => DIMENSIONS.every((d) => Number.isSafeInteger(a[d]) && a[d] >= 0);
+
+export interface Budget {
+  readonly granted: Amounts;
+  readonly drawn: Amounts;
+  readonly used: Amounts;
+  readonly reservations: { readonly [id: string]: Amounts };
+  /** What providers reported beyond a reservation: a fact that no reservation could prevent, kept apart so that B1 stays exact. */
+  readonly overrun: Amounts;
+  readonly warned: boolean;
+  readonly exhausted: Dimension | null;
+}
+
+export const openBudget = (granted: Amounts): Budget => ({ granted, drawn: NOTHING, used: NOTHING, reservations: {}, overrun: NOTHING, warned: false, exhausted: null });
+
+export const reserved = (b: Budget): Amounts => Object.values(b.reservations).reduce(plus, NOTHING);
+/** What the run may still commit to, out of its grant. */
+export const left = (b: Budget): Amounts => minus(minus(b.granted, b.used), reserved(b));
+/** What it holds from the tenant and has not committed. */
+export const idle = (b: Budget): Amounts => minus(minus(b.drawn, b.used), reserved(b));
+
+/** The extra that must be drawn from the tenant's account so that `amounts` can be reserved; at least a slice, at most the grant. */
+export function drawFor(b: Budget, amounts: Amounts, slice: Amounts): Amounts {
+  const free = idle(b);
+  const room = minus(b.granted, b.drawn);
+  return each((d) => (free[d] >= amounts[d] ? 0 : Math.min(room[d], Math.max(slice[d], amounts[d] - free[d]))));
+}
+
+export const budgetHolds = (b: Budget): boolean =>
+  covers(b.granted, b.drawn) && covers(plus(b.drawn, b.overrun), plus(b.used, reserved(b))) && areAmounts(b.used) && areAmounts(b.drawn);
+
+export const WARN_AT = 0.8;
+/** The dimensions in which four fifths of the grant are used or reserved. */
+export const nearEnd = (b: Budget): readonly Dimension[] =>
+  DIMENSIONS.filter((d) => b.granted[d] > 0 && b.used[d] + reserved(b)[d] >= b.granted[d] * WARN_AT);

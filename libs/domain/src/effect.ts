@@ -1,0 +1,105 @@
+/**
+ * One effect's life. The stage is the strongest thing known; it moves only along the table below.
+ *
+ *   intended → permitted → in-flight → observed | refused | not-sent | unknown → happened | did-not-happen
+ *
+ * E1. An effect in flight or unknown is unresolved until evidence moves it; time alone moves it from in-flight to unknown, never on.
+ * E2. A permit given to an unresolved effect leaves it unresolved.
+ *
+ * Rows: EFF-1, EFF-3, EFF-4, EFF-10.
+ */
+import type { ContentRef } from './content.js';
+import { isConsequential, recoveriesOf, type EffectContract, type Recovery, type Scope } from './contract.js';
+import type { EventType, Permit, World } from './events.js';
+import type { Amounts } from './budget.js';
+import type { AttemptId, Digest, EffectId, GenerationId, StoreTimeMs } from './ids.js';
+import type { PinnedMapping } from './tool.js';
+
+export const STAGES = ['intended', 'awaiting-approval', 'permitted', 'denied', 'withdrawn', 'in-flight', 'unknown', 'observed', 'refused', 'not-sent', 'happened', 'did-not-happen'] as const;
+export type Stage = (typeof STAGES)[number];
+
+export interface Attempt {
+  readonly attempt: AttemptId;
+  readonly owner: string;
+  readonly startedAt: StoreTimeMs;
+  readonly leaseMs: number;
+  readonly end: 'open' | 'observed' | 'refused' | 'not-sent' | 'unknown';
+}
+
+export interface Effect {
+  readonly effect: EffectId;
+  readonly call: string;
+  readonly generation: GenerationId;
+  readonly segment: number;
+  readonly tool: string;
+  readonly mapping: PinnedMapping;
+  readonly contract: EffectContract;
+  readonly scope: Scope;
+  readonly scopeKey: Digest;
+  readonly args: ContentRef;
+  readonly subject: Digest;
+  readonly key: string;
+  readonly world: World;
+  readonly amounts: Amounts;
+  readonly stage: Stage;
+  readonly intendedAt: number;
+  readonly permit: (Permit & { readonly siblings: readonly EffectId[]; readonly approval: string | null; readonly reservation: string }) | null;
+  readonly attempts: readonly Attempt[];
+  readonly receipts: readonly ContentRef[];
+  readonly result: { readonly ok: boolean; readonly text: ContentRef | null; readonly words: string } | null;
+  readonly lookPermit: (Permit & { readonly look: number }) | null;
+  readonly looks: number;
+  readonly lastLookAt: StoreTimeMs | null;
+  readonly needsPerson: string | null;
+  readonly duplicated: number;
+}
+
+/** Which stages an event may find, and what it leaves. `same`: the stage stays. */
+export const EFFECT_MOVES: { readonly [T in EventType]?: { readonly from: readonly Stage[]; readonly to: Stage | 'same' } } = {
+  'approval.requested': { from: ['intended', 'not-sent'], to: 'awaiting-approval' },
+  'effect.permitted': { from: ['intended', 'awaiting-approval', 'not-sent', 'permitted', 'unknown'], to: 'permitted' },
+  'effect.denied': { from: ['intended', 'awaiting-approval', 'not-sent', 'permitted'], to: 'denied' },
+  'effect.withdrawn': { from: ['intended', 'awaiting-approval', 'not-sent', 'permitted'], to: 'withdrawn' },
+  'effect.attempt-started': { from: ['permitted', 'unknown'], to: 'in-flight' },
+  'effect.observed': { from: ['in-flight'], to: 'observed' },
+  'effect.refused': { from: ['in-flight'], to: 'refused' },
+  'effect.not-sent': { from: ['in-flight'], to: 'not-sent' },
+  'effect.outcome-unknown': { from: ['in-flight'], to: 'unknown' },
+  'effect.receipt-recorded': { from: ['in-flight', 'unknown', 'observed', 'refused', 'happened', 'did-not-happen'], to: 'same' },
+  'effect.reconciled': { from: ['unknown', 'did-not-happen'], to: 'same' },
+  'look.permitted': { from: ['unknown'], to: 'same' },
+  'effect.looked': { from: ['unknown'], to: 'same' },
+  'effect.needs-person': { from: ['unknown', 'not-sent', 'intended', 'permitted', 'awaiting-approval'], to: 'same' },
+  'effect.duplicated': { from: ['in-flight', 'unknown', 'observed', 'happened', 'did-not-happen', 'refused'], to: 'same' },
+  'effect.finding-submitted': { from: ['unknown', 'happened', 'did-not-happen'], to: 'same' },
+  'finding.accepted': { from: ['unknown', 'happened', 'did-not-happen'], to: 'same' },
+  'finding.refused': { from: ['in-flight', 'unknown', 'observed', 'happened', 'did-not-happen', 'refused'], to: 'same' },
+};
+
+export const UNRESOLVED: ReadonlySet<Stage> = new Set<Stage>(['in-flight', 'unknown']);
+export const isUnresolved = (e: Effect): boolean => UNRESOLVED.has(e.stage);
+/** The call that asked for it has its answer, as far as it will get one without a person. */
+export const isAnswered = (e: Effect): boolean =>
+  ['observed', 'refused', 'denied', 'withdrawn', 'happened', 'did-not-happen'].includes(e.stage) || e.needsPerson !== null;
+
+export const lastAttempt = (e: Effect): Attempt | undefined => e.attempts.at(-1);
+
+/** What the system may still do by itself with an unresolved effect, by its pinned contract. */
+export const allowedRecoveries = (e: Effect, now: StoreTimeMs): readonly Recovery[] =>
+  e.stage === 'unknown' ? recoveriesOf(e.contract, e.attempts[0]?.startedAt ?? now, now) : [];
+
+/** In words, what must not be repeated. Undefined when repeating is harmless or the effect is settled. */
+export const prohibited = (e: Effect): string | undefined =>
+  isUnresolved(e) && isConsequential(e.contract) ? `do not ask for ${e.tool} on ${e.scope.target} again: its outcome is ${e.stage === 'in-flight' ? 'pending' : 'unknown'}` : undefined;
+
+/** A row of the store's `open_effects`: what the gate looks at, from other runs too. */
+export interface OpenEffect {
+  readonly effect: EffectId;
+  readonly tool: string;
+  readonly scopeKey: Digest;
+  readonly kind: EffectContract['kind'];
+  readonly stage: 'in-flight' | 'unknown';
+  readonly generation: GenerationId;
+}
+export const openEffectOf = (e: Effect): OpenEffect | undefined =>
+  isUnresolved(e) ? { effect: e.effect, tool: e.tool, scopeKey: e.scopeKey, kind: e.contract.kind, stage: e.stage as 'in-flight' | 'unknown', generation: e.generation } : undefined;

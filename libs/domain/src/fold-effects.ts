@@ -1,0 +1,99 @@
+/** The part of the fold that moves effects, calls, approvals and findings. Total: an event that fits nothing changes nothing but the revision. */
+import type { EventData, EventEnvelope, EventType } from './events.js';
+import { EFFECT_MOVES, type Attempt, type Effect, type Stage } from './effect.js';
+import type { EffectId } from './ids.js';
+import { DENIALS_MAX, FINDINGS_MAX, HISTORY_ITEMS_MAX, type Denial, type HistoryItem, type RunState } from './run.js';
+
+export type Folder<T extends EventType> = (s: RunState, d: EventData[T], e: EventEnvelope) => RunState;
+export type Folders = { readonly [T in EventType]?: Folder<T> };
+
+export function remember(s: RunState, item: HistoryItem): RunState {
+  const history = [...s.history, item];
+  const over = Math.max(0, history.length - HISTORY_ITEMS_MAX);
+  return { ...s, history: history.slice(over), historyOmitted: s.historyOmitted + over };
+}
+
+export function deny(s: RunState, d: Denial): RunState {
+  const denials = [...s.denials, d];
+  const over = Math.max(0, denials.length - DENIALS_MAX);
+  return { ...s, denials: denials.slice(over), denialsOmitted: s.denialsOmitted + over };
+}
+
+export const tally = (s: RunState, segment: number, add: Partial<Record<'generations' | 'effects' | 'denials' | 'unknowns' | 'inputTokens' | 'outputTokens', number>>): RunState => ({
+  ...s,
+  segments: s.segments.map((t) => (t.segment !== segment ? t : {
+    ...t, generations: t.generations + (add.generations ?? 0), effects: t.effects + (add.effects ?? 0), denials: t.denials + (add.denials ?? 0),
+    unknowns: t.unknowns + (add.unknowns ?? 0), inputTokens: t.inputTokens + (add.inputTokens ?? 0), outputTokens: t.outputTokens + (add.outputTokens ?? 0),
+  })),
+});
+
+/** Moves an effect by the table and applies `change`; an unknown effect or an illegal stage changes nothing (the guard refuses it before). */
+export function move(s: RunState, type: EventType, id: EffectId, change: (e: Effect) => Partial<Effect>): RunState {
+  const e = s.effects[id];
+  const m = EFFECT_MOVES[type];
+  if (e === undefined || m === undefined || !m.from.includes(e.stage)) return s;
+  // keeps E2: a permit for an unresolved effect leaves it unresolved
+  const to: Stage = m.to === 'same' || (type === 'effect.permitted' && e.stage === 'unknown') ? e.stage : m.to;
+  return { ...s, effects: { ...s.effects, [id]: { ...e, stage: to, ...change(e) } } };
+}
+
+const endAttempt = (e: Effect, end: Attempt['end']): readonly Attempt[] => e.attempts.map((a, i) => (i === e.attempts.length - 1 && a.end === 'open' ? { ...a, end } : a));
+const result = (s: RunState, id: EffectId, revision: number, outcome: string): RunState => {
+  const e = s.effects[id];
+  return e === undefined ? s : remember(s, { kind: 'result', revision, call: e.call, tool: e.tool, outcome, text: e.result?.text ?? null, segment: e.segment });
+};
+const settleReservation = (s: RunState, id: EffectId, spent: boolean): RunState => {
+  const e = s.effects[id];
+  if (!e?.permit || !(e.permit.reservation in s.budget.reservations)) return s;
+  return { ...s, settle: [...s.settle.filter((x) => x.reservation !== e.permit?.reservation), { reservation: e.permit.reservation, used: spent ? e.amounts : { usd_micros: 0, tokens: 0, calls: 0 } }] };
+};
+
+export const EFFECT_FOLD: Folders = {
+  'effect.intended': (s, d, e) => {
+    const effect: Effect = { ...d, segment: s.segment, stage: 'intended', intendedAt: e.revision, permit: null, attempts: [], receipts: [], result: null, lookPermit: null, looks: 0, lastLookAt: null, needsPerson: null, duplicated: 0 };
+    return tally({ ...s, effects: { ...s.effects, [d.effect]: effect }, calls: s.calls.map((c) => (c.call === d.call ? { ...c, effect: d.effect } : c)) }, s.segment, { effects: 1 });
+  },
+  'call.refused': (s, d, e) =>
+    remember({ ...s, calls: s.calls.map((c) => (c.call === d.call ? { ...c, refused: { code: d.code, reason: d.reason } } : c)) },
+      { kind: 'result', revision: e.revision, call: d.call, tool: d.tool, outcome: d.code, text: null, segment: s.segment }),
+  'approval.requested': (s, d) => move({ ...s, approvals: { ...s.approvals, [d.approval]: { approval: d.approval, effect: d.effect, subject: d.subject, stage: 'requested', by: null, expiresAt: d.expiresAt } } }, 'approval.requested', d.effect, () => ({})),
+  'approval.decided': (s, d, e) => {
+    const a = s.approvals[d.approval];
+    return a?.stage !== 'requested' ? s : { ...s, approvals: { ...s.approvals, [d.approval]: { ...a, stage: d.decision, by: e.actor } } };
+  },
+  'approval.revoked': (s, d) => {
+    const a = s.approvals[d.approval];
+    return a === undefined || a.stage === 'spent' ? s : { ...s, approvals: { ...s.approvals, [d.approval]: { ...a, stage: 'revoked' } } };
+  },
+  'effect.permitted': (s, d) => move(s, 'effect.permitted', d.effect, () => ({ permit: d, needsPerson: null })),
+  'effect.denied': (s, d, e) => {
+    const moved = move(s, 'effect.denied', d.effect, () => ({ permit: null, result: { ok: false, text: null, words: `${d.code}: ${d.reason}` } }));
+    return tally(result(deny(moved, { revision: e.revision, of: d.effect, code: d.code, reason: d.reason }), d.effect, e.revision, 'denied'), s.segment, { denials: 1 });
+  },
+  'effect.withdrawn': (s, d, e) => result(move(s, 'effect.withdrawn', d.effect, () => ({ permit: null, result: { ok: false, text: null, words: `withdrawn: ${d.reason}` } })), d.effect, e.revision, 'withdrawn'),
+  'effect.attempt-started': (s, d, e) => {
+    const at = s.effects[d.effect];
+    const approval = at?.permit?.approval ?? null;
+    const approvals = approval === null || s.approvals[approval] === undefined ? s.approvals : { ...s.approvals, [approval]: { ...s.approvals[approval], stage: 'spent' as const } };
+    return move({ ...s, approvals }, 'effect.attempt-started', d.effect, (x) => ({ attempts: [...x.attempts, { attempt: d.attempt, owner: d.owner, startedAt: e.recordedAt, leaseMs: d.leaseMs, end: 'open' }] }));
+  },
+  'effect.observed': (s, d, e) => settleReservation(result(move(s, 'effect.observed', d.effect, (x) => ({ attempts: endAttempt(x, 'observed'), permit: x.permit, receipts: d.receipt === null ? x.receipts : [...x.receipts, d.receipt], result: { ok: d.ok, text: d.text, words: 'observed' } })), d.effect, e.revision, d.ok ? 'observed' : 'observed-failure'), d.effect, true),
+  'effect.refused': (s, d, e) => settleReservation(result(move(s, 'effect.refused', d.effect, (x) => ({ attempts: endAttempt(x, 'refused'), result: { ok: false, text: d.text, words: `refused: ${d.cause}` } })), d.effect, e.revision, 'refused'), d.effect, true),
+  'effect.not-sent': (s, d) => settleReservation(move(s, 'effect.not-sent', d.effect, (x) => ({ attempts: endAttempt(x, 'not-sent'), result: null })), d.effect, false),
+  'effect.outcome-unknown': (s, d, e) => tally(remember(move(s, 'effect.outcome-unknown', d.effect, (x) => ({ attempts: endAttempt(x, 'unknown'), permit: null })), { kind: 'result', revision: e.revision, call: s.effects[d.effect]?.call ?? '', tool: s.effects[d.effect]?.tool ?? '', outcome: 'unknown', text: null, segment: s.segment }), s.segment, { unknowns: 1 }),
+  'receipt.received': (s, d) => ({ ...s, receiptsPending: [...s.receiptsPending, { effect: d.effect, receipt: d.receipt, from: d.from }] }),
+  'effect.receipt-recorded': (s, d) => move({ ...s, receiptsPending: s.receiptsPending.filter((r) => r.receipt.commitment !== d.receipt.commitment) }, 'effect.receipt-recorded', d.effect, (x) => ({ receipts: [...x.receipts, d.receipt] })),
+  'effect.reconciled': (s, d, e) => {
+    const findings = s.findings.map((f) => (f.effect === d.effect && f.stage === 'accepted' ? { ...f, applied: true } : f));
+    const moved = move({ ...s, findings }, 'effect.reconciled', d.effect, (x) => ({ stage: d.as, needsPerson: null, lookPermit: null, receipts: d.evidence === null ? x.receipts : [...x.receipts, d.evidence], result: { ok: d.as === 'happened', text: d.text, words: d.as === 'happened' ? `happened, by ${d.by}` : `did not happen, by ${d.by}` } }));
+    return settleReservation(result(moved, d.effect, e.revision, d.as), d.effect, d.as === 'happened');
+  },
+  'look.permitted': (s, d) => move(s, 'look.permitted', d.effect, () => ({ lookPermit: d })),
+  'effect.looked': (s, d, e) => move(s, 'effect.looked', d.effect, (x) => ({ lookPermit: null, looks: x.looks + 1, lastLookAt: e.recordedAt })),
+  'effect.needs-person': (s, d) => move(s, 'effect.needs-person', d.effect, () => ({ needsPerson: d.reason, lookPermit: null })),
+  'effect.duplicated': (s, d) => ({ ...move(s, 'effect.duplicated', d.effect, (x) => ({ duplicated: Math.max(x.duplicated, d.count), receipts: [...x.receipts, d.evidence] })), duplicates: s.duplicates + 1 }),
+  'effect.finding-submitted': (s, d, e) => ({ ...s, findings: [...s.findings.filter((f) => f.stage === 'submitted' || !f.applied).slice(-(FINDINGS_MAX - 1)), { finding: d.finding, effect: d.effect, verdict: d.verdict, evidence: d.evidence, by: e.actor, stage: 'submitted', applied: false }] }),
+  'finding.accepted': (s, d) => ({ ...s, findings: s.findings.map((f) => (f.finding === d.finding ? { ...f, stage: 'accepted' } : f)) }),
+  'finding.refused': (s, d) => ({ ...s, findings: s.findings.map((f) => (f.finding === d.finding ? { ...f, stage: 'refused', applied: true } : f)) }),
+  'workspace.changed': (s, d) => ({ ...s, workspace: d.workspace }),
+};

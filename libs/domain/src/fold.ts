@@ -1,0 +1,123 @@
+/**
+ * `evolve(state, event)`: the only way in which a run's state comes about. Total, pure, and the same in the store, in every
+ * service, in the simulation and in the doctor.
+ *
+ * F1. fold(a ++ b) = fold(fold(a), b), so a snapshot and a tail stand for the whole.
+ * F2. An unresolved effect leaves `effects` never; a settled one leaves when the next output is accepted.
+ *
+ * Rows: RUN-1, RUN-4, SEAL-4, BUD-1.
+ */
+import { NOTHING, minus, plus, most, openBudget } from './budget.js';
+import { isUnresolved } from './effect.js';
+import { EVENT_TABLE, type EventData, type EventEnvelope, type EventType } from './events.js';
+import { deny, EFFECT_FOLD, remember, tally, type Folders } from './fold-effects.js';
+import { sameRoute } from './tenant.js';
+import { LINEAGE_ITEMS_MAX, type Lineage, type Request, type RunState } from './run.js';
+
+type Started = EventData['generation.started'];
+
+const request = (kind: Request['kind']) => (s: RunState, d: { readonly reason: string }, e: EventEnvelope): RunState => ({ ...s, requests: [...s.requests, { kind, revision: e.revision, actor: e.actor, reason: d.reason }] });
+const answered = (s: RunState, kinds: readonly Request['kind'][]): readonly Request[] => s.requests.filter((r) => !kinds.includes(r.kind));
+
+/** Effects that the next turn no longer needs: settled, and their calls belong to an older output (keeps F2). */
+const keepOpen = (s: RunState): RunState['effects'] => Object.fromEntries(Object.entries(s.effects).filter(([, e]) => isUnresolved(e)));
+
+function failed(s: RunState, code: string, retryAt: number | null): RunState {
+  return { ...s, generation: null, failures: { count: s.failures.count + 1, retryAt, lastCode: code } };
+}
+const settleLater = (s: RunState, used: import('./budget.js').Amounts | null): RunState => (s.generation?.reservation == null ? s : { ...s, settle: [...s.settle, { reservation: s.generation.reservation, used }] });
+
+function compiled(s: RunState, d: EventData['context.compiled'], e: EventEnvelope): RunState {
+  const fresh: Lineage = { lineage: d.lineage, route: d.route, system: d.system, tools: d.tools, items: [], open: false, wirePrefix: null, turn: 0, bytes: 0 };
+  const base = d.opensLineage || s.lineage === null ? fresh : s.lineage;
+  const again = base.open && base.items.at(-1)?.kind === 'said';
+  const items = again ? base.items : [...base.items, { kind: 'said' as const, entry: d.entry }];
+  return {
+    ...s,
+    lineage: { ...base, items: items.slice(-LINEAGE_ITEMS_MAX), open: true, turn: again ? base.turn : base.turn + 1, bytes: again ? base.bytes : base.bytes + d.entry.bytes },
+    lineages: s.lineages + (d.opensLineage ? 1 : 0),
+    generation: { generation: d.generation, stage: 'compiled', form: d.form, route: d.route, lineage: d.lineage, subject: d.subject, compiledAt: e.revision, system: d.system, tools: d.tools, manifest: d.manifest, continuations: d.continuations, tokensMax: d.tokensMax, permit: null, reservation: null, attempt: null, owner: null, startedAt: null, leaseMs: 0 },
+    continuationWanted: false,
+  };
+}
+
+function accepted(s: RunState, d: EventData['generation.accepted'], e: EventEnvelope): RunState {
+  const g = s.generation;
+  const l = s.lineage;
+  const compiledAt = g?.compiledAt ?? e.revision;
+  const lineage: Lineage | null = l === null ? null : {
+    ...l, open: false, bytes: l.bytes + d.output.bytes,
+    items: [...l.items, { kind: 'output', generation: d.generation, output: d.output, continuations: d.continuations, turn: l.turn, calls: d.calls.map((c) => c.call), recoverable: d.recoverable }],
+  };
+  const base: RunState = {
+    ...settleLater(s, d.spent), lineage, effects: keepOpen(s), generation: null, generations: s.generations + 1, failures: { count: 0, retryAt: null, lastCode: null },
+    inputs: s.inputs.filter((i) => i.revision > compiledAt), finished: d.calls.length === 0 ? d.finish : null,
+    calls: d.calls.map((c) => ({ call: c.call, tool: c.tool, args: c.args, generation: d.generation, effect: null, refused: null })),
+  };
+  const tokens = { generations: 1, inputTokens: d.usage.inputTokens ?? 0, outputTokens: d.usage.outputTokens ?? 0 };
+  return remember(tally(base, s.segment, tokens), { kind: 'output', revision: e.revision, output: d.output, segment: s.segment });
+}
+
+const RUN_FOLD: Folders = {
+  'run.created': (s, d, e) => remember({
+    ...s, status: 'active', task: { goal: d.goal, title: d.title, constraints: d.constraints, tools: d.tools, whenDone: d.whenDone, changePolicy: d.changePolicy }, retention: d.retention, world: d.world,
+    budget: openBudget(d.budget), workspace: d.workspace, inputs: [{ revision: e.revision, text: d.goal }],
+  }, { kind: 'input', revision: e.revision, text: d.goal }),
+  'input.received': (s, d, e) => remember({ ...s, inputs: [...s.inputs, { revision: e.revision, text: d.text }], finished: null }, { kind: 'input', revision: e.revision, text: d.text }),
+  'run.pause-requested': request('pause'),
+  'run.resume-requested': request('resume'),
+  'run.end-requested': request('end'),
+  'provider-response.continue-requested': request('continue-provider-response'),
+  'plan.changed': (s, d) => ({ ...s, plan: d.steps }),
+  'checkpoint.sealed': (s, d) => ({ ...s, boundary: [], checkpoint: { checkpoint: d.checkpoint, cut: d.cut, manifest: d.manifest } }),
+  'context.compiled': compiled,
+  'context.blocked': (s, d, e) => deny({ ...s, blocked: { code: d.code, reason: d.reason, waitsFor: d.code === 'NO_ROUTE' ? 'profiles' : 'person' } }, { revision: e.revision, of: 'context', code: d.code, reason: d.reason }),
+  'generation.permitted': (s, d) => (s.generation?.generation !== d.generation ? s : { ...s, generation: { ...s.generation, stage: 'permitted', permit: d, reservation: d.reservation } }),
+  'generation.denied': (s, d, e) => {
+    const waitsFor = d.code === 'BUDGET_EXHAUSTED' ? 'budget' as const : d.code === 'NO_ROUTE' ? 'profiles' as const : d.code === 'CHANGE_NEEDS_REVIEW' ? 'person' as const : 'policy' as const;
+    return tally(deny({ ...s, generation: null, blocked: { code: d.code, reason: d.reason, waitsFor } }, { revision: e.revision, of: d.generation, code: d.code, reason: d.reason }), s.segment, { denials: 1 });
+  },
+  'route.decided': (s, d) => ({ ...s, route: d.to, generation: s.generation !== null && s.generation.stage === 'compiled' && !sameRoute(s.generation.route, d.to) ? null : s.generation, blocked: null }),
+  'run.paused': (s, d) => ({ ...s, status: 'paused', paused: { code: d.code, reason: d.reason }, requests: answered(s, ['pause']) }),
+  'run.resumed': (s) => ({ ...s, status: 'active', paused: null, blocked: null, failures: { count: 0, retryAt: null, lastCode: null }, continuationWanted: s.requests.some((r) => r.kind === 'continue-provider-response'), requests: answered(s, ['resume', 'continue-provider-response', 'pause']) }),
+  'run.ended': (s, d, e) => ({ ...s, status: 'ended', ended: { how: d.how, withUnknowns: d.withUnknowns, by: d.by, reason: d.reason, revision: e.revision }, requests: [], generation: null, budget: { ...s.budget, drawn: minus(s.budget.drawn, d.returned) } }),
+  'budget.reserved': (s, d) => ({ ...s, budget: { ...s.budget, drawn: plus(s.budget.drawn, d.drawn), reservations: { ...s.budget.reservations, [d.reservation]: d.amounts } } }),
+  'budget.settled': (s, d) => {
+    const { [d.reservation]: held, ...others } = s.budget.reservations;
+    if (held === undefined) return s;
+    const beyond = most(minus(d.used, held), NOTHING);
+    return { ...s, settle: s.settle.filter((x) => x.reservation !== d.reservation), budget: { ...s.budget, reservations: others, used: plus(s.budget.used, d.used), overrun: plus(s.budget.overrun, beyond) } };
+  },
+  'budget.warned': (s) => ({ ...s, budget: { ...s.budget, warned: true } }),
+  'budget.exhausted': (s, d) => ({ ...s, budget: { ...s.budget, exhausted: d.dimension } }),
+  'segment.started': (s, d) => ({ ...s, segment: d.segment, segmentRoute: d.to, segments: [...s.segments, { segment: d.segment, route: d.to, generations: 0, effects: 0, denials: 0, unknowns: 0, inputTokens: 0, outputTokens: 0 }].slice(-32) }),
+  'generation.started': (s, d: Started, e) => (s.generation?.generation !== d.generation ? s : {
+    ...s, generation: { ...s.generation, stage: 'started', attempt: d.attempt, owner: d.owner, startedAt: e.recordedAt, leaseMs: d.leaseMs },
+    lineage: s.lineage === null ? null : { ...s.lineage, wirePrefix: d.wirePrefix },
+  }),
+  'generation.accepted': accepted,
+  'generation.refused': (s, d, e) => failed(settleLater(s, d.spent ?? NOTHING), d.code, d.class === 'retry-later' ? e.recordedAt + (d.retryAfterMs ?? 1000) : null),
+  // an unknown usage keeps its reservation (BUD-3): nothing is settled here
+  'generation.outcome-unknown': (s) => failed(s, 'OUTCOME_UNKNOWN', null),
+  'generation.not-sent': (s, d, e) => failed(settleLater(s, NOTHING), d.cause, e.recordedAt + 1000),
+  'generation.blocked': (s, d, e) => deny({ ...settleLater(s, NOTHING), generation: null, blocked: { code: d.code, reason: d.reason, waitsFor: 'person' } }, { revision: e.revision, of: d.generation, code: d.code, reason: d.reason }),
+};
+
+const FOLD = { ...RUN_FOLD, ...EFFECT_FOLD } as { readonly [type: string]: ((s: RunState, d: never, e: EventEnvelope) => RunState) | undefined };
+
+/** One event further. Revision, head, authority and boundary move for every event; the rest by its own rule. */
+export function evolve(s: RunState, e: EventEnvelope): RunState {
+  const rule = EVENT_TABLE[e.type as EventType];
+  const next = FOLD[e.type]?.(s, e.data as never, e) ?? s;
+  return {
+    ...next, revision: e.revision, head: e.digest, lastAt: e.recordedAt,
+    authorityRevision: rule.authority ? e.revision : next.authorityRevision,
+    boundary: rule.boundary === null || next.boundary.includes(rule.boundary) ? next.boundary : [...next.boundary, rule.boundary],
+  };
+}
+
+export const fold = (s: RunState, events: Iterable<EventEnvelope>): RunState => {
+  let state = s;
+  for (const e of events) state = evolve(state, e);
+  return state;
+};

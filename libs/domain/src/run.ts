@@ -1,0 +1,145 @@
+/**
+ * The state of a run: what the log says, folded, and nothing else. Its size is bounded, whatever the run's length: settled effects leave it
+ * when the model has heard of them, the history keeps its last items, a lineage has a bound. What never leaves is the unresolved.
+ *
+ * Rows: RUN-1, RUN-4, RUN-6, RUN-7, SEAL-1, BUD-1, RES-8.
+ */
+import type { Budget } from './budget.js';
+import { openBudget, NOTHING } from './budget.js';
+import type { ContentRef } from './content.js';
+import type { Effect } from './effect.js';
+import type { AttemptForm, Boundary, ContinuationHandle, Permit, RetentionContract, WorkspaceRef, World } from './events.js';
+import type { Actor, AttemptId, CheckpointId, Digest, EffectId, GenerationId, RunId, StoreTimeMs, TenantId } from './ids.js';
+import type { FinishReason, Route } from './provider.js';
+
+export const HISTORY_ITEMS_MAX = 60;
+export const LINEAGE_ITEMS_MAX = 256;
+export const DENIALS_MAX = 20;
+export const FINDINGS_MAX = 20;
+
+export type RunStatus = 'new' | 'active' | 'paused' | 'ended';
+
+export interface Request { readonly kind: 'pause' | 'resume' | 'end' | 'continue-provider-response'; readonly revision: number; readonly actor: Actor; readonly reason: string }
+export interface Blocked { readonly code: string; readonly reason: string; readonly waitsFor: 'policy' | 'budget' | 'profiles' | 'person' }
+
+/** A generation that has been compiled and has no accepted output yet. */
+export interface Generation {
+  readonly generation: GenerationId;
+  readonly stage: 'compiled' | 'permitted' | 'started';
+  readonly form: AttemptForm;
+  readonly route: Route;
+  readonly lineage: string;
+  readonly subject: Digest;
+  readonly compiledAt: number;
+  readonly system: ContentRef;
+  readonly tools: ContentRef;
+  readonly manifest: ContentRef;
+  readonly continuations: readonly { readonly handle: string; readonly results: Digest }[];
+  readonly tokensMax: { readonly input: number; readonly output: number };
+  readonly permit: Permit | null;
+  readonly reservation: string | null;
+  readonly attempt: AttemptId | null;
+  readonly owner: string | null;
+  readonly startedAt: StoreTimeMs | null;
+  readonly leaseMs: number;
+}
+
+export type LineageItem =
+  | { readonly kind: 'said'; readonly entry: ContentRef }
+  | { readonly kind: 'output'; readonly generation: GenerationId; readonly output: ContentRef; readonly continuations: readonly ContinuationHandle[]; readonly turn: number; readonly calls: readonly string[]; readonly recoverable: 'exact' | 'unavailable' };
+
+/** What one provider conversation has seen: frozen once sent. */
+export interface Lineage {
+  readonly lineage: string;
+  readonly route: Route;
+  readonly system: ContentRef;
+  readonly tools: ContentRef;
+  readonly items: readonly LineageItem[];
+  /** The last item was compiled and no output answered it. */
+  readonly open: boolean;
+  readonly wirePrefix: { readonly bytes: number; readonly digest: Digest } | null;
+  readonly turn: number;
+  readonly bytes: number;
+}
+
+export interface OpenCall {
+  readonly call: string;
+  readonly tool: string;
+  readonly args: ContentRef | null;
+  readonly generation: GenerationId;
+  readonly effect: EffectId | null;
+  readonly refused: { readonly code: string; readonly reason: string } | null;
+}
+
+export type HistoryItem =
+  | { readonly kind: 'input'; readonly revision: number; readonly text: ContentRef }
+  | { readonly kind: 'output'; readonly revision: number; readonly output: ContentRef; readonly segment: number }
+  | { readonly kind: 'result'; readonly revision: number; readonly call: string; readonly tool: string; readonly outcome: string; readonly text: ContentRef | null; readonly segment: number };
+
+export interface Approval {
+  readonly approval: string;
+  readonly effect: EffectId;
+  readonly subject: Digest;
+  readonly stage: 'requested' | 'approved' | 'rejected' | 'revoked' | 'spent';
+  readonly by: Actor | null;
+  readonly expiresAt: StoreTimeMs;
+}
+export interface Denial { readonly revision: number; readonly of: string; readonly code: string; readonly reason: string }
+export interface Finding { readonly finding: string; readonly effect: EffectId; readonly verdict: 'happened' | 'did-not-happen'; readonly evidence: ContentRef; readonly by: Actor; readonly stage: 'submitted' | 'accepted' | 'refused'; readonly applied: boolean }
+export interface SegmentTally { readonly segment: number; readonly route: Route; readonly generations: number; readonly effects: number; readonly denials: number; readonly unknowns: number; readonly inputTokens: number; readonly outputTokens: number }
+
+export interface RunState {
+  readonly tenant: TenantId;
+  readonly run: RunId;
+  readonly revision: number;
+  readonly head: Digest;
+  readonly lastAt: StoreTimeMs;
+  readonly status: RunStatus;
+  readonly ended: { readonly how: string; readonly withUnknowns: boolean; readonly by: Actor; readonly reason: string; readonly revision: number } | null;
+  readonly task: { readonly goal: ContentRef; readonly title: string; readonly constraints: readonly string[]; readonly tools: readonly string[]; readonly whenDone: 'end' | 'await-input'; readonly changePolicy: 'allow' | 'review' | 'forbid' } | null;
+  readonly plan: readonly string[];
+  readonly retention: RetentionContract;
+  readonly world: World;
+  readonly route: Route | null;
+  readonly segment: number;
+  readonly segmentRoute: Route | null;
+  readonly segments: readonly SegmentTally[];
+  readonly lineage: Lineage | null;
+  readonly lineages: number;
+  readonly generation: Generation | null;
+  readonly generations: number;
+  readonly failures: { readonly count: number; readonly retryAt: StoreTimeMs | null; readonly lastCode: string | null };
+  readonly finished: FinishReason | null;
+  readonly inputs: readonly { readonly revision: number; readonly text: ContentRef }[];
+  readonly calls: readonly OpenCall[];
+  readonly effects: { readonly [effect: string]: Effect };
+  readonly history: readonly HistoryItem[];
+  readonly historyOmitted: number;
+  readonly approvals: { readonly [approval: string]: Approval };
+  readonly denials: readonly Denial[];
+  readonly denialsOmitted: number;
+  readonly findings: readonly Finding[];
+  readonly receiptsPending: readonly { readonly effect: EffectId; readonly receipt: ContentRef; readonly from: string }[];
+  readonly requests: readonly Request[];
+  readonly continuationWanted: boolean;
+  readonly blocked: Blocked | null;
+  readonly paused: { readonly code: string; readonly reason: string } | null;
+  readonly budget: Budget;
+  readonly settle: readonly { readonly reservation: string; readonly used: import('./budget.js').Amounts | null }[];
+  readonly workspace: WorkspaceRef | null;
+  readonly authorityRevision: number;
+  readonly boundary: readonly Boundary[];
+  readonly checkpoint: { readonly checkpoint: CheckpointId; readonly cut: number; readonly manifest: Digest } | null;
+  readonly duplicates: number;
+}
+
+export const emptyRun = (tenant: TenantId, run: RunId): RunState => ({
+  tenant, run, revision: 0, head: '' as Digest, lastAt: 0, status: 'new', ended: null, task: null, plan: [], retention: 'standard', world: { kind: 'real' },
+  route: null, segment: 0, segmentRoute: null, segments: [], lineage: null, lineages: 0, generation: null, generations: 0,
+  failures: { count: 0, retryAt: null, lastCode: null }, finished: null, inputs: [], calls: [], effects: {}, history: [], historyOmitted: 0,
+  approvals: {}, denials: [], denialsOmitted: 0, findings: [], receiptsPending: [], requests: [], continuationWanted: false, blocked: null, paused: null,
+  budget: openBudget(NOTHING), settle: [], workspace: null, authorityRevision: 0, boundary: [], checkpoint: null, duplicates: 0,
+});
+
+export const effectOfCall = (s: RunState, c: OpenCall): Effect | undefined => (c.effect === null ? undefined : s.effects[c.effect]);
+export const unresolvedOf = (s: RunState): readonly Effect[] => Object.values(s.effects).filter((e) => e.stage === 'in-flight' || e.stage === 'unknown');

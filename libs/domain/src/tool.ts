@@ -1,0 +1,49 @@
+/**
+ * The tenant's tool registry: which name means which server, schema and contract. A revision of the registry is one event of the tenant's
+ * `registry` stream; a request pins the revision under which it was made.
+ *
+ * Rows: TOOL-1, TOOL-4.
+ */
+import type { EffectContract } from './contract.js';
+import type { Digest } from './ids.js';
+import type { Json } from './json.js';
+
+export interface ToolMapping {
+  readonly name: string;
+  readonly description: string;
+  /** Which server answers for this name. The same name from another server is another tool. */
+  readonly server: string;
+  /** JSON Schema of the arguments. */
+  readonly schema: Json;
+  readonly schemaDigest: Digest;
+  /** Grows with every change of this mapping. */
+  readonly mappingRevision: number;
+  readonly contract: EffectContract;
+  /** Names of arguments that say what in the world is touched; empty: the whole target. */
+  readonly scopeFields: readonly string[];
+  readonly target: string;
+  readonly connector: { readonly kind: 'http' | 'command' | 'workspace'; readonly config: Json };
+  readonly timeoutMs: number;
+  readonly outputBytesMax: number;
+  /** Cost of one call in the run's budget, beyond the one call. */
+  readonly costUsdMicros: number;
+}
+
+/** What a request pins. */
+export interface PinnedMapping {
+  readonly registryRevision: number;
+  readonly mappingRevision: number;
+  readonly server: string;
+  readonly schemaDigest: Digest;
+}
+
+export interface Registry {
+  readonly revision: number;
+  readonly tools: readonly ToolMapping[];
+}
+
+export const toolNamed = (r: Registry, name: string): ToolMapping | undefined => r.tools.find((t) => t.name === name);
+
+/** A mapping still stands for a pin only if server and schema are the same (TOOL-4). */
+export const stillMapped = (t: ToolMapping | undefined, pin: PinnedMapping): boolean =>
+  t !== undefined && t.server === pin.server && t.schemaDigest === pin.schemaDigest;
