@@ -1,0 +1,10 @@
+export { LOCAL_SERVER_FAULTS, LocalServerFault, type LocalServerFaultCode } from './local-server-fault.js';
+export { descendantsOf, isAlive, killTree, pauseTree, resumeTree } from './process-tree.js';
+export { unwatchDirectory, unwatchProcess, watchDirectory, watchProcess } from './watchdog.js';
+export { spawnServer, type Exit, type ServerProcess, type ServerProcessOptions } from './server-process.js';
+export { freePort } from './free-port.js';
+export { findPostgres, isOurs, publish, type PostgresBinaries } from './postgres-binaries.js';
+export { createCluster, own, reachableDataDir } from './postgres-cluster.js';
+export { startPostgres, type PostgresHandle, type StartPostgresOptions } from './postgres.js';
+export { findNatsServer, type NatsBinary } from './nats-binary.js';
+export { startNats, type NatsHandle, type StartNatsOptions } from './nats.js';
