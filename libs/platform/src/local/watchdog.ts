@@ -8,7 +8,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { basename } from 'node:path';
 
-// SIGQUIT first: a postmaster then ends its backends by itself. SIGCONT, since a stopped process acts on nothing but SIGKILL.
+// SIGQUIT first: a postmaster then ends its backends by itself, stopped ones after five seconds with SIGKILL; so it gets ten.
+// SIGCONT, since a stopped process acts on nothing but SIGKILL.
 const SCRIPT = `
 trap '' INT TERM HUP
 pids=' ' dirs=''
@@ -27,7 +28,7 @@ DIRS
 done
 for p in $pids; do kill -QUIT "$p"; kill -CONT "$p"; done 2>/dev/null
 tries=0
-while [ $tries -lt 30 ]; do
+while [ $tries -lt 100 ]; do
   left=''
   for p in $pids; do kill -0 "$p" 2>/dev/null && left=1; done
   [ -n "$left" ] || break
