@@ -1,1 +1,1 @@
-export {};
+export { openSandbox, spawnService, until, type OpenSandboxOptions, type Sandbox, type ServiceHandle, type SpawnServiceOptions, type UntilOptions } from './sandbox/index.js';
