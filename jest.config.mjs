@@ -3,6 +3,8 @@
 //   int     *.int.spec.ts beside the code: real servers
 //   system  test/**/*.spec.ts: processes, kills, browsers; runs against dist
 const common = {
+  // What set-up and test runs leave behind is not ours to crawl, and holds second copies of every project.
+  modulePathIgnorePatterns: ['<rootDir>/\\.data/', '<rootDir>/\\.toolchain/', '<rootDir>/\\.nx/'],
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
@@ -22,8 +24,8 @@ const common = {
 };
 export default {
   projects: [
-    { ...common, displayName: 'unit', testMatch: ['<rootDir>/{libs,apps}/**/src/**/*.spec.ts'], testPathIgnorePatterns: ['\\.int\\.spec\\.ts$'] },
-    { ...common, displayName: 'int', testMatch: ['<rootDir>/{libs,apps}/**/src/**/*.int.spec.ts'] },
-    { ...common, displayName: 'system', testMatch: ['<rootDir>/test/**/*.spec.ts'] },
+    { ...common, displayName: 'unit', roots: ['<rootDir>/libs', '<rootDir>/apps'], testMatch: ['<rootDir>/{libs,apps}/**/src/**/*.spec.ts'], testPathIgnorePatterns: ['\\.int\\.spec\\.ts$'] },
+    { ...common, displayName: 'int', roots: ['<rootDir>/libs', '<rootDir>/apps'], testMatch: ['<rootDir>/{libs,apps}/**/src/**/*.int.spec.ts'] },
+    { ...common, displayName: 'system', roots: ['<rootDir>/test'], testMatch: ['<rootDir>/test/**/*.spec.ts'] },
   ],
 };
