@@ -1,0 +1,1 @@
+export { startProxy, type Direction, type ProxyCounts, type TcpProxy } from './tcp-proxy.js';
