@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-interface ProcessRow { readonly pid: number; readonly parentPid: number; readonly zombie: boolean }
+interface ProcessRow { readonly pid: number; readonly parentPid: number; readonly state: string; readonly zombie: boolean }
 
 const hasProc = existsSync('/proc/self/stat');
 
@@ -40,18 +40,42 @@ export function descendantsOf(pid: number): number[] {
   return found;
 }
 
-/** Stops the root first, so that it forks no more, then whatever is below it. Returns once every one of them was told. */
+/**
+ * Stops the root first, so that it forks no more, then whatever is below it. Returns once every thread of every one of
+ * them has stopped: the signal alone leaves a busy process running, and answering, until it is next scheduled.
+ */
 export function pauseTree(pid: number): void {
-  signal(pid, 'SIGSTOP');
-  const told = new Set<number>();
-  for (;;) {
-    const fresh = descendantsOf(pid).filter((child) => !told.has(child));
-    if (fresh.length === 0) return;
-    for (const child of fresh) {
-      signal(child, 'SIGSTOP');
-      told.add(child);
-    }
+  const told = tellTreeToStop(pid);
+  const deadlineMs = performance.now() + 5_000;
+  while (!told.every(hasStopped)) {
+    if (performance.now() > deadlineMs) throw new Error(`process ${String(pid)} or a child of it did not stop within 5000 ms of SIGSTOP`);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1); // blocks on purpose: a caller that forgot to await would race
   }
+}
+
+function tellTreeToStop(pid: number): number[] {
+  const told = [pid];
+  signal(pid, 'SIGSTOP');
+  for (;;) {
+    const fresh = descendantsOf(pid).filter((child) => !told.includes(child));
+    if (fresh.length === 0) return told;
+    for (const child of fresh) signal(child, 'SIGSTOP');
+    told.push(...fresh);
+  }
+}
+
+function hasStopped(pid: number): boolean {
+  if (!hasProc) return listProcesses().every((row) => row.pid !== pid || row.state.startsWith('T') || row.zombie);
+  let threads: string[];
+  try {
+    threads = readdirSync(`/proc/${String(pid)}/task`);
+  } catch {
+    return true; // it has ended, which is as still as it gets
+  }
+  return threads.every((thread) => {
+    const row = readProcStat(pid, thread);
+    return row === undefined || row.zombie || row.state.toUpperCase() === 'T';
+  });
 }
 
 /** Continues the leaves first: a parent that wakes earlier would take its stopped children for hung ones. */
@@ -62,8 +86,8 @@ export function resumeTree(pid: number): void {
 
 /** SIGKILL to root and descendants, as a power cut would; resolves when none is left, throws after `withinMs`. */
 export async function killTree(pid: number, withinMs = 10_000): Promise<void> {
-  pauseTree(pid);
-  const all = [...descendantsOf(pid), pid];
+  // A process with a pending stop cannot fork, so after this nothing new appears while we kill.
+  const all = tellTreeToStop(pid);
   for (const victim of all) signal(victim, 'SIGKILL');
   const deadlineMs = performance.now() + withinMs;
   while (all.some(isAlive)) {
@@ -89,7 +113,7 @@ function listProcesses(): ProcessRow[] {
       .split('\n')
       .map((line) => line.trim().split(/\s+/))
       .filter((parts) => parts.length >= 3)
-      .map(([pid, parentPid, state]) => ({ pid: Number(pid), parentPid: Number(parentPid), zombie: state?.startsWith('Z') ?? false }));
+      .map(([pid, parentPid, state = '']) => ({ pid: Number(pid), parentPid: Number(parentPid), state, zombie: state.startsWith('Z') }));
   }
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -97,14 +121,14 @@ function listProcesses(): ProcessRow[] {
     .filter((row) => row !== undefined);
 }
 
-function readProcStat(pid: number): ProcessRow | undefined {
+function readProcStat(pid: number, thread?: string): ProcessRow | undefined {
   let stat: string;
   try {
-    stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
+    stat = readFileSync(thread === undefined ? `/proc/${String(pid)}/stat` : `/proc/${String(pid)}/task/${thread}/stat`, 'utf8');
   } catch {
     return undefined; // it ended between the listing and the read
   }
   // The command name in parentheses may itself hold spaces and parentheses: fields count from the last one.
-  const [state, parentPid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return { pid, parentPid: Number(parentPid), zombie: state === 'Z' || state === 'X' };
+  const [state = '', parentPid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return { pid, parentPid: Number(parentPid), state, zombie: state === 'Z' || state === 'X' };
 }

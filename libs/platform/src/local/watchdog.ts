@@ -10,7 +10,7 @@ import { basename } from 'node:path';
 
 // SIGQUIT first: a postmaster then ends its backends by itself, stopped ones after five seconds with SIGKILL; so it gets ten.
 // SIGCONT, since a stopped process acts on nothing but SIGKILL.
-const SCRIPT = `
+export const WATCHDOG_SCRIPT = `
 trap '' INT TERM HUP
 pids=' ' dirs=''
 while read -r verb what; do
@@ -67,7 +67,7 @@ function remove(kind: 'pid' | 'dir', what: string): void {
 }
 
 function start(): ChildProcess {
-  const child = spawn('/bin/sh', ['-c', SCRIPT], { stdio: ['pipe', 'ignore', 'ignore'], detached: true, cwd: '/' });
+  const child = spawn('/bin/sh', ['-c', WATCHDOG_SCRIPT], { stdio: ['pipe', 'ignore', 'ignore'], detached: true, cwd: '/' });
   child.unref();
   (child.stdin as unknown as { unref(): void }).unref();
   child.stdin?.on('error', () => { dog = undefined; }); // somebody killed the watchdog: the next entry starts another
