@@ -43,7 +43,9 @@ export interface Effect {
   readonly amounts: Amounts;
   readonly stage: Stage;
   readonly intendedAt: number;
-  readonly permit: (Permit & { readonly siblings: readonly EffectId[]; readonly approval: string | null; readonly reservation: string }) | null;
+  readonly permit: (Permit & { readonly siblings: readonly EffectId[]; readonly approval: string | null }) | null;
+  /** Held from the first permit until the outcome is known, through repetitions of the same effect. */
+  readonly reservation: string | null;
   readonly attempts: readonly Attempt[];
   readonly receipts: readonly ContentRef[];
   readonly result: { readonly ok: boolean; readonly text: ContentRef | null; readonly words: string } | null;

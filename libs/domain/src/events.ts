@@ -79,7 +79,7 @@ export interface EventData {
   'checkpoint.sealed': { readonly checkpoint: CheckpointId; readonly version: 1; readonly cut: number; readonly boundaries: readonly Boundary[]; readonly manifest: Digest; readonly previous: CheckpointId | null };
 
   // compile
-  'context.compiled': { readonly generation: GenerationId; readonly form: AttemptForm; readonly route: Route; readonly lineage: string; readonly opensLineage: boolean; readonly because: string; readonly system: ContentRef; readonly tools: ContentRef; readonly entry: ContentRef; readonly manifest: ContentRef; readonly subject: Digest; readonly continuations: readonly { readonly handle: string; readonly results: Digest }[]; readonly checkpoint: { readonly checkpoint: CheckpointId; readonly cut: number } | null; readonly tokensMax: { readonly input: number; readonly output: number }; readonly compiler: number };
+  'context.compiled': { readonly generation: GenerationId; readonly form: AttemptForm; readonly route: Route; readonly lineage: string; readonly opensLineage: boolean; readonly because: string; readonly system: ContentRef; readonly tools: ContentRef; readonly entry: ContentRef; readonly manifest: ContentRef; readonly subject: Digest; readonly continuations: readonly { readonly handle: string; readonly results: string }[]; readonly checkpoint: { readonly checkpoint: CheckpointId; readonly cut: number } | null; readonly tokensMax: { readonly input: number; readonly output: number }; readonly compiler: number };
   'context.blocked': { readonly route: Route | null } & RefusedBecause;
 
   // judge
@@ -203,9 +203,9 @@ export const EVENT_TABLE: { readonly [T in EventType]: EventRule } = {
   'segment.started': rule('provider-gateway', 'run', false, 'run-state', 'platform'),
   'generation.started': rule('provider-gateway', 'generation', false, null, 'platform'),
   'generation.accepted': rule('provider-gateway', 'generation', true, 'model-output', 'model'),
-  'generation.refused': rule('provider-gateway', 'generation', true, null, 'platform'),
-  'generation.outcome-unknown': rule('provider-gateway', 'generation', true, 'world-reconciliation', 'platform'),
-  'generation.not-sent': rule('provider-gateway', 'generation', true, null, 'platform'),
+  'generation.refused': rule('provider-gateway', 'generation', false, null, 'platform'),
+  'generation.outcome-unknown': rule('provider-gateway', 'generation', false, 'world-reconciliation', 'platform'),
+  'generation.not-sent': rule('provider-gateway', 'generation', false, null, 'platform'),
   'generation.blocked': rule('provider-gateway', 'generation', true, 'decision', 'platform'),
   'continuation.retained': rule('provider-gateway', 'provider', false, null, 'platform'),
   'provider.observed': rule('provider-gateway', 'provider', false, null, 'platform'),

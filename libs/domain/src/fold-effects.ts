@@ -1,6 +1,7 @@
 /** The part of the fold that moves effects, calls, approvals and findings. Total: an event that fits nothing changes nothing but the revision. */
 import type { EventData, EventEnvelope, EventType } from './events.js';
 import { EFFECT_MOVES, type Attempt, type Effect, type Stage } from './effect.js';
+import { NOTHING } from './budget.js';
 import type { EffectId } from './ids.js';
 import { DENIALS_MAX, FINDINGS_MAX, HISTORY_ITEMS_MAX, type Denial, type HistoryItem, type RunState } from './run.js';
 
@@ -44,13 +45,14 @@ const result = (s: RunState, id: EffectId, revision: number, outcome: string): R
 };
 const settleReservation = (s: RunState, id: EffectId, spent: boolean): RunState => {
   const e = s.effects[id];
-  if (!e?.permit || !(e.permit.reservation in s.budget.reservations)) return s;
-  return { ...s, settle: [...s.settle.filter((x) => x.reservation !== e.permit?.reservation), { reservation: e.permit.reservation, used: spent ? e.amounts : { usd_micros: 0, tokens: 0, calls: 0 } }] };
+  const r = e?.reservation ?? null;
+  if (e === undefined || r === null || !(r in s.budget.reservations)) return s;
+  return { ...s, settle: [...s.settle.filter((x) => x.reservation !== r), { reservation: r, used: spent ? e.amounts : NOTHING }], effects: { ...s.effects, [id]: { ...e, reservation: null } } };
 };
 
 export const EFFECT_FOLD: Folders = {
   'effect.intended': (s, d, e) => {
-    const effect: Effect = { ...d, segment: s.segment, stage: 'intended', intendedAt: e.revision, permit: null, attempts: [], receipts: [], result: null, lookPermit: null, looks: 0, lastLookAt: null, needsPerson: null, duplicated: 0 };
+    const effect: Effect = { ...d, segment: s.segment, stage: 'intended', intendedAt: e.revision, permit: null, reservation: null, attempts: [], receipts: [], result: null, lookPermit: null, looks: 0, lastLookAt: null, needsPerson: null, duplicated: 0 };
     return tally({ ...s, effects: { ...s.effects, [d.effect]: effect }, calls: s.calls.map((c) => (c.call === d.call ? { ...c, effect: d.effect } : c)) }, s.segment, { effects: 1 });
   },
   'call.refused': (s, d, e) =>
@@ -65,19 +67,19 @@ export const EFFECT_FOLD: Folders = {
     const a = s.approvals[d.approval];
     return a === undefined || a.stage === 'spent' ? s : { ...s, approvals: { ...s.approvals, [d.approval]: { ...a, stage: 'revoked' } } };
   },
-  'effect.permitted': (s, d) => move(s, 'effect.permitted', d.effect, () => ({ permit: d, needsPerson: null })),
+  'effect.permitted': (s, d) => move(s, 'effect.permitted', d.effect, () => ({ permit: d, reservation: d.reservation, needsPerson: null })),
   'effect.denied': (s, d, e) => {
     const moved = move(s, 'effect.denied', d.effect, () => ({ permit: null, result: { ok: false, text: null, words: `${d.code}: ${d.reason}` } }));
-    return tally(result(deny(moved, { revision: e.revision, of: d.effect, code: d.code, reason: d.reason }), d.effect, e.revision, 'denied'), s.segment, { denials: 1 });
+    return settleReservation(tally(result(deny(moved, { revision: e.revision, of: d.effect, code: d.code, reason: d.reason }), d.effect, e.revision, 'denied'), s.segment, { denials: 1 }), d.effect, false);
   },
-  'effect.withdrawn': (s, d, e) => result(move(s, 'effect.withdrawn', d.effect, () => ({ permit: null, result: { ok: false, text: null, words: `withdrawn: ${d.reason}` } })), d.effect, e.revision, 'withdrawn'),
+  'effect.withdrawn': (s, d, e) => settleReservation(result(move(s, 'effect.withdrawn', d.effect, () => ({ permit: null, result: { ok: false, text: null, words: `withdrawn: ${d.reason}` } })), d.effect, e.revision, 'withdrawn'), d.effect, false),
   'effect.attempt-started': (s, d, e) => {
     const at = s.effects[d.effect];
     const approval = at?.permit?.approval ?? null;
     const approvals = approval === null || s.approvals[approval] === undefined ? s.approvals : { ...s.approvals, [approval]: { ...s.approvals[approval], stage: 'spent' as const } };
     return move({ ...s, approvals }, 'effect.attempt-started', d.effect, (x) => ({ attempts: [...x.attempts, { attempt: d.attempt, owner: d.owner, startedAt: e.recordedAt, leaseMs: d.leaseMs, end: 'open' }] }));
   },
-  'effect.observed': (s, d, e) => settleReservation(result(move(s, 'effect.observed', d.effect, (x) => ({ attempts: endAttempt(x, 'observed'), permit: x.permit, receipts: d.receipt === null ? x.receipts : [...x.receipts, d.receipt], result: { ok: d.ok, text: d.text, words: 'observed' } })), d.effect, e.revision, d.ok ? 'observed' : 'observed-failure'), d.effect, true),
+  'effect.observed': (s, d, e) => settleReservation(result(move(s, 'effect.observed', d.effect, (x) => ({ attempts: endAttempt(x, 'observed'), receipts: d.receipt === null ? x.receipts : [...x.receipts, d.receipt], result: { ok: d.ok, text: d.text, words: 'observed' } })), d.effect, e.revision, d.ok ? 'observed' : 'observed-failure'), d.effect, true),
   'effect.refused': (s, d, e) => settleReservation(result(move(s, 'effect.refused', d.effect, (x) => ({ attempts: endAttempt(x, 'refused'), result: { ok: false, text: d.text, words: `refused: ${d.cause}` } })), d.effect, e.revision, 'refused'), d.effect, true),
   'effect.not-sent': (s, d) => settleReservation(move(s, 'effect.not-sent', d.effect, (x) => ({ attempts: endAttempt(x, 'not-sent'), result: null })), d.effect, false),
   'effect.outcome-unknown': (s, d, e) => tally(remember(move(s, 'effect.outcome-unknown', d.effect, (x) => ({ attempts: endAttempt(x, 'unknown'), permit: null })), { kind: 'result', revision: e.revision, call: s.effects[d.effect]?.call ?? '', tool: s.effects[d.effect]?.tool ?? '', outcome: 'unknown', text: null, segment: s.segment }), s.segment, { unknowns: 1 }),

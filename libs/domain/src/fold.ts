@@ -7,7 +7,7 @@
  *
  * Rows: RUN-1, RUN-4, SEAL-4, BUD-1.
  */
-import { NOTHING, minus, plus, most, openBudget } from './budget.js';
+import { NOTHING, minus, plus, most, openBudget, type Amounts } from './budget.js';
 import { isUnresolved } from './effect.js';
 import { EVENT_TABLE, type EventData, type EventEnvelope, type EventType } from './events.js';
 import { deny, EFFECT_FOLD, remember, tally, type Folders } from './fold-effects.js';
@@ -25,13 +25,14 @@ const keepOpen = (s: RunState): RunState['effects'] => Object.fromEntries(Object
 function failed(s: RunState, code: string, retryAt: number | null): RunState {
   return { ...s, generation: null, failures: { count: s.failures.count + 1, retryAt, lastCode: code } };
 }
-const settleLater = (s: RunState, used: import('./budget.js').Amounts | null): RunState => (s.generation?.reservation == null ? s : { ...s, settle: [...s.settle, { reservation: s.generation.reservation, used }] });
+/** Queues a settlement for the gate; without known usage there is none, and the reservation stays (BUD-3). */
+const settleLater = (s: RunState, used: Amounts | null): RunState => (s.generation?.reservation == null || used === null ? s : { ...s, settle: [...s.settle, { reservation: s.generation.reservation, used }] });
 
 function compiled(s: RunState, d: EventData['context.compiled'], e: EventEnvelope): RunState {
-  const fresh: Lineage = { lineage: d.lineage, route: d.route, system: d.system, tools: d.tools, items: [], open: false, wirePrefix: null, turn: 0, bytes: 0 };
+  const fresh: Lineage = { lineage: d.lineage, route: d.route, system: d.system, tools: d.tools, items: [], open: false, binding: null, retained: [], wirePrefix: null, turn: 0, bytes: 0 };
   const base = d.opensLineage || s.lineage === null ? fresh : s.lineage;
-  const again = base.open && base.items.at(-1)?.kind === 'said';
-  const items = again ? base.items : [...base.items, { kind: 'said' as const, entry: d.entry }];
+  const again = d.form === 'exact-replay';
+  const items = again ? base.items : [...base.items, { kind: 'said' as const, entry: d.entry, at: e.revision }];
   return {
     ...s,
     lineage: { ...base, items: items.slice(-LINEAGE_ITEMS_MAX), open: true, turn: again ? base.turn : base.turn + 1, bytes: again ? base.bytes : base.bytes + d.entry.bytes },
@@ -71,11 +72,11 @@ const RUN_FOLD: Folders = {
   'plan.changed': (s, d) => ({ ...s, plan: d.steps }),
   'checkpoint.sealed': (s, d) => ({ ...s, boundary: [], checkpoint: { checkpoint: d.checkpoint, cut: d.cut, manifest: d.manifest } }),
   'context.compiled': compiled,
-  'context.blocked': (s, d, e) => deny({ ...s, blocked: { code: d.code, reason: d.reason, waitsFor: d.code === 'NO_ROUTE' ? 'profiles' : 'person' } }, { revision: e.revision, of: 'context', code: d.code, reason: d.reason }),
+  'context.blocked': (s, d, e) => deny({ ...s, blocked: { code: d.code, reason: d.reason, waitsFor: d.code === 'NO_ROUTE' ? 'profiles' : 'person', facts: d.facts } }, { revision: e.revision, of: 'context', code: d.code, reason: d.reason }),
   'generation.permitted': (s, d) => (s.generation?.generation !== d.generation ? s : { ...s, generation: { ...s.generation, stage: 'permitted', permit: d, reservation: d.reservation } }),
   'generation.denied': (s, d, e) => {
     const waitsFor = d.code === 'BUDGET_EXHAUSTED' ? 'budget' as const : d.code === 'NO_ROUTE' ? 'profiles' as const : d.code === 'CHANGE_NEEDS_REVIEW' ? 'person' as const : 'policy' as const;
-    return tally(deny({ ...s, generation: null, blocked: { code: d.code, reason: d.reason, waitsFor } }, { revision: e.revision, of: d.generation, code: d.code, reason: d.reason }), s.segment, { denials: 1 });
+    return tally(deny({ ...s, generation: null, blocked: { code: d.code, reason: d.reason, waitsFor, facts: d.facts } }, { revision: e.revision, of: d.generation, code: d.code, reason: d.reason }), s.segment, { denials: 1 });
   },
   'route.decided': (s, d) => ({ ...s, route: d.to, generation: s.generation !== null && s.generation.stage === 'compiled' && !sameRoute(s.generation.route, d.to) ? null : s.generation, blocked: null }),
   'run.paused': (s, d) => ({ ...s, status: 'paused', paused: { code: d.code, reason: d.reason }, requests: answered(s, ['pause']) }),
@@ -95,12 +96,19 @@ const RUN_FOLD: Folders = {
     ...s, generation: { ...s.generation, stage: 'started', attempt: d.attempt, owner: d.owner, startedAt: e.recordedAt, leaseMs: d.leaseMs },
     lineage: s.lineage === null ? null : { ...s.lineage, wirePrefix: d.wirePrefix },
   }),
+  'continuation.retained': (s, d) => {
+    const l = s.lineage;
+    if (l === null || l.lineage !== d.lineage) return s;
+    const binding = { adapter: d.adapter, endpoint: d.endpoint, account: d.account, accountScope: d.accountScope, modelServed: d.modelServed };
+    const same = l.binding === null || (l.binding !== 'mixed' && (Object.keys(binding) as (keyof typeof binding)[]).every((k) => (l.binding as typeof binding)[k] === binding[k]));
+    return { ...s, lineage: { ...l, binding: same ? binding : 'mixed', retained: [...l.retained, { handle: d.handle, generation: d.generation, turn: d.turn, exact: d.exact }] } };
+  },
   'generation.accepted': accepted,
   'generation.refused': (s, d, e) => failed(settleLater(s, d.spent ?? NOTHING), d.code, d.class === 'retry-later' ? e.recordedAt + (d.retryAfterMs ?? 1000) : null),
   // an unknown usage keeps its reservation (BUD-3): nothing is settled here
   'generation.outcome-unknown': (s) => failed(s, 'OUTCOME_UNKNOWN', null),
   'generation.not-sent': (s, d, e) => failed(settleLater(s, NOTHING), d.cause, e.recordedAt + 1000),
-  'generation.blocked': (s, d, e) => deny({ ...settleLater(s, NOTHING), generation: null, blocked: { code: d.code, reason: d.reason, waitsFor: 'person' } }, { revision: e.revision, of: d.generation, code: d.code, reason: d.reason }),
+  'generation.blocked': (s, d, e) => deny({ ...settleLater(s, NOTHING), generation: null, blocked: { code: d.code, reason: d.reason, waitsFor: 'person', facts: d.facts } }, { revision: e.revision, of: d.generation, code: d.code, reason: d.reason }),
 };
 
 const FOLD = { ...RUN_FOLD, ...EFFECT_FOLD } as { readonly [type: string]: ((s: RunState, d: never, e: EventEnvelope) => RunState) | undefined };

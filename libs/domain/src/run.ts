@@ -4,12 +4,13 @@
  *
  * Rows: RUN-1, RUN-4, RUN-6, RUN-7, SEAL-1, BUD-1, RES-8.
  */
-import type { Budget } from './budget.js';
+import type { Amounts, Budget } from './budget.js';
 import { openBudget, NOTHING } from './budget.js';
 import type { ContentRef } from './content.js';
 import type { Effect } from './effect.js';
 import type { AttemptForm, Boundary, ContinuationHandle, Permit, RetentionContract, WorkspaceRef, World } from './events.js';
 import type { Actor, AttemptId, CheckpointId, Digest, EffectId, GenerationId, RunId, StoreTimeMs, TenantId } from './ids.js';
+import type { Json } from './json.js';
 import type { FinishReason, Route } from './provider.js';
 
 export const HISTORY_ITEMS_MAX = 60;
@@ -20,7 +21,7 @@ export const FINDINGS_MAX = 20;
 export type RunStatus = 'new' | 'active' | 'paused' | 'ended';
 
 export interface Request { readonly kind: 'pause' | 'resume' | 'end' | 'continue-provider-response'; readonly revision: number; readonly actor: Actor; readonly reason: string }
-export interface Blocked { readonly code: string; readonly reason: string; readonly waitsFor: 'policy' | 'budget' | 'profiles' | 'person' }
+export interface Blocked { readonly code: string; readonly reason: string; readonly waitsFor: 'policy' | 'budget' | 'profiles' | 'person'; readonly facts: Json }
 
 /** A generation that has been compiled and has no accepted output yet. */
 export interface Generation {
@@ -34,7 +35,7 @@ export interface Generation {
   readonly system: ContentRef;
   readonly tools: ContentRef;
   readonly manifest: ContentRef;
-  readonly continuations: readonly { readonly handle: string; readonly results: Digest }[];
+  readonly continuations: readonly { readonly handle: string; readonly results: string }[];
   readonly tokensMax: { readonly input: number; readonly output: number };
   readonly permit: Permit | null;
   readonly reservation: string | null;
@@ -45,8 +46,10 @@ export interface Generation {
 }
 
 export type LineageItem =
-  | { readonly kind: 'said'; readonly entry: ContentRef }
+  | { readonly kind: 'said'; readonly entry: ContentRef; readonly at: number }
   | { readonly kind: 'output'; readonly generation: GenerationId; readonly output: ContentRef; readonly continuations: readonly ContinuationHandle[]; readonly turn: number; readonly calls: readonly string[]; readonly recoverable: 'exact' | 'unavailable' };
+
+export interface ContinuationBinding { readonly adapter: string; readonly endpoint: string; readonly account: string; readonly accountScope: string; readonly modelServed: string }
 
 /** What one provider conversation has seen: frozen once sent. */
 export interface Lineage {
@@ -57,6 +60,9 @@ export interface Lineage {
   readonly items: readonly LineageItem[];
   /** The last item was compiled and no output answered it. */
   readonly open: boolean;
+  /** Who and where the opaque pieces of this lineage came from; null: none yet; `mixed`: they disagree, and none may be sent. */
+  readonly binding: ContinuationBinding | 'mixed' | null;
+  readonly retained: readonly { readonly handle: string; readonly generation: GenerationId; readonly turn: number; readonly exact: Digest }[];
   readonly wirePrefix: { readonly bytes: number; readonly digest: Digest } | null;
   readonly turn: number;
   readonly bytes: number;
@@ -125,7 +131,7 @@ export interface RunState {
   readonly blocked: Blocked | null;
   readonly paused: { readonly code: string; readonly reason: string } | null;
   readonly budget: Budget;
-  readonly settle: readonly { readonly reservation: string; readonly used: import('./budget.js').Amounts | null }[];
+  readonly settle: readonly { readonly reservation: string; readonly used: Amounts }[];
   readonly workspace: WorkspaceRef | null;
   readonly authorityRevision: number;
   readonly boundary: readonly Boundary[];

@@ -1,0 +1,275 @@
+/**
+ * The gate's judgement. Its facts come from one reading of the store: the run at its head, every unresolved effect of the tenant, the tenant's
+ * documents with their revisions, the tenant's balances. There is no parameter by which anybody else's word could come in.
+ *
+ * G1. Invariants first (unresolved effects, contract, world), then the tenant's rules, then approvals, then budget; each only narrows.
+ * G2. What cannot be loaded denies: without policy, registry or profiles nothing is permitted (POL-4).
+ * G3. A permit is for one digest, names the revisions seen and a short life.
+ *
+ * Rows: EFF-6, EFF-7, POL-2, POL-3, POL-4, POL-5, APP-2, BUD-1, BUD-2, EFF-4.
+ */
+import { covers, DIMENSIONS, drawFor, idle, left, minus, most, nearEnd, NOTHING, type Amounts, type Dimension } from './budget.js';
+import { compiledSubject } from './compile.js';
+import { INTERFERENCE } from './contract.js';
+import { draftOn, type Draft } from './draft.js';
+import { allowedRecoveries, type Effect, type OpenEffect } from './effect.js';
+import type { Fact, Permit, RefusedBecause } from './events.js';
+import type { Digest, RunId, StoreTimeMs } from './ids.js';
+import type { Json } from './json.js';
+import { FAILURES_MAX, LOOKS_MAX, nextLookAt } from './needs.js';
+import { permitStale } from './permit.js';
+import type { Route } from './provider.js';
+import { unresolvedOf, type RunState } from './run.js';
+import { modelOf, rolesOf, sameRoute, tenantRevisions, type PolicyDocument, type TenantState } from './tenant.js';
+import { stillMapped, toolNamed } from './tool.js';
+import { whoseMove } from './turn.js';
+
+export interface DecisionView {
+  readonly state: RunState;
+  /** All unresolved effects of the tenant that share a scope with this run's intents, from every run. */
+  readonly open: readonly (OpenEffect & { readonly run: RunId })[];
+  readonly tenant: TenantState;
+  readonly balance: Amounts;
+  readonly now: StoreTimeMs;
+}
+export interface GatePorts {
+  /** A fresh id for the n-th thing of this decision. */
+  readonly id: (kind: string, n: number) => string;
+  readonly digest: (v: Json) => Digest;
+}
+
+type No = RefusedBecause;
+const no = (code: string, reason: string, facts: Json = {}): No => ({ code, reason, facts });
+
+interface Judging { readonly view: DecisionView; readonly policy: PolicyDocument; readonly d: Draft; readonly ports: GatePorts; n: number }
+const next = (j: Judging, kind: string): string => j.ports.id(kind, j.n++);
+
+function permitFor(j: Judging, subject: Digest): Permit {
+  return { permit: next(j, 'permit'), subject, seenRevision: j.d.state.revision + 1, tenant: tenantRevisions(j.view.tenant), expiresAt: j.view.now + j.policy.permitLifeMs, world: j.d.state.world };
+}
+
+/** Reserves, drawing a slice from the tenant if needed; or says which dimension is short, and whose. */
+function reserve(j: Judging, what: 'generation' | 'effect', amounts: Amounts): { readonly reservation: string } | { readonly short: Dimension; readonly of: 'run' | 'tenant' } {
+  const b = j.d.state.budget;
+  const missing = DIMENSIONS.find((x) => left(b)[x] < amounts[x]);
+  if (missing !== undefined) return { short: missing, of: 'run' };
+  const taken = j.d.facts.reduce((n, f) => (f.type === 'budget.reserved' ? { usd_micros: n.usd_micros + f.data.drawn.usd_micros, tokens: n.tokens + f.data.drawn.tokens, calls: n.calls + f.data.drawn.calls } : n), NOTHING);
+  const balance = minus(j.view.balance, taken);
+  let drawn = drawFor(b, amounts, j.policy.slice);
+  if (!covers(balance, drawn)) drawn = most(minus(amounts, idle(b)), NOTHING);
+  const short = DIMENSIONS.find((x) => balance[x] < drawn[x]);
+  if (short !== undefined) return { short, of: 'tenant' };
+  const reservation = next(j, 'reservation');
+  j.d.add('budget.reserved', { reservation, for: what, amounts, drawn });
+  const near = nearEnd(j.d.state.budget);
+  if (near.length > 0 && !j.d.state.budget.warned) j.d.add('budget.warned', { dimensions: near });
+  return { reservation };
+}
+
+/** Invariants and rules for one intent, in their order (G1). */
+function objections(j: Judging, e: Effect): { readonly deny: No } | { readonly ask: readonly string[] } {
+  const { view, policy } = j;
+  const s = j.d.state;
+  if (view.tenant.registry === null) return { deny: no('REGISTRY_UNAVAILABLE', 'no tool registry is published: nothing can be permitted') };
+  const tool = toolNamed({ revision: view.tenant.registry.revision, tools: view.tenant.registry.document.tools }, e.tool);
+  if (!stillMapped(tool, e.mapping)) return { deny: no('TOOL_NOT_MAPPED', `tool ${e.tool} is no longer the tool that the call was made for`, { pinned: { ...e.mapping } }) };
+  if (s.task !== null && s.task.tools.length > 0 && !s.task.tools.includes(e.tool)) return { deny: no('TOOL_NOT_OFFERED', `tool ${e.tool} is not among the tools of this run`) };
+  if (e.world.kind !== s.world.kind || e.world.kind !== 'real') return { deny: no('NO_RECORDING', 'the world of this run is simulated and has no recording for this call') };
+  if (e.attempts.length >= policy.attemptsMax) return { deny: no('ATTEMPTS_EXHAUSTED', `${e.attempts.length} attempts were made; the policy allows ${policy.attemptsMax}`, { attempts: e.attempts.length }) };
+  const ask: string[] = [];
+  for (const o of view.open) {
+    if (o.effect === e.effect || o.scopeKey !== e.scopeKey || (o.run === s.run && o.generation === e.generation)) continue; // siblings pass
+    const verdict = INTERFERENCE[o.kind][e.contract.kind];
+    if (verdict === 'deny') return { deny: no('EFFECT_UNRESOLVED', `effect ${o.effect} (${o.tool}) on the same target is ${o.stage}: it may have happened, so this is not done again before it is settled`, { unresolved: o.effect, run: o.run, stage: o.stage, contract: o.kind }) };
+    if (verdict === 'ask') ask.push(`effect ${o.effect} on the same target is ${o.stage}`);
+  }
+  for (const r of policy.rules) {
+    if (!r.tools.includes('*') && !r.tools.includes(e.tool)) continue;
+    if (r.effect === 'forbid') return { deny: no('POLICY_FORBIDS', `${r.reason} (rule ${r.id})`, { rule: r.id }) };
+    ask.push(`${r.reason} (rule ${r.id})`);
+  }
+  return { ask };
+}
+
+/** An approval that stands for exactly this intent now, or null. */
+function approvalFor(j: Judging, e: Effect): string | null {
+  const { view, policy } = j;
+  const a = Object.values(j.d.state.approvals).find((x) => x.effect === e.effect && x.subject === e.subject && x.stage === 'approved' && x.expiresAt > view.now);
+  if (a === undefined || a.by === null) return null;
+  const roles = rolesOf(view.tenant.roles?.document, a.by.id);
+  return roles.some((r) => policy.approverRoles.includes(r)) ? a.approval : null;
+}
+
+const judgeable = (j: Judging, e: Effect): boolean =>
+  e.stage === 'intended' || e.stage === 'not-sent' || e.stage === 'awaiting-approval' || (e.stage === 'permitted' && e.permit !== null && unusable(j, e.permit));
+function unusable(j: Judging, p: Permit): boolean {
+  const t = tenantRevisions(j.view.tenant);
+  return permitStale(j.d.state, p) || p.expiresAt <= j.view.now || t.policy !== p.tenant.policy || t.registry !== p.tenant.registry || t.roles !== p.tenant.roles || t.profiles !== p.tenant.profiles;
+}
+
+function judgeEffect(j: Judging, e: Effect): (() => void) | null {
+  const o = objections(j, e);
+  if ('deny' in o) { j.d.add('effect.denied', { effect: e.effect, ...o.deny }); return null; }
+  const approval = o.ask.length === 0 ? null : approvalFor(j, e);
+  if (o.ask.length > 0 && approval === null) {
+    const own = Object.values(j.d.state.approvals).filter((x) => x.effect === e.effect && x.subject === e.subject);
+    const waiting = own.find((x) => x.stage === 'requested' && x.expiresAt > j.view.now);
+    if (waiting !== undefined) return null;
+    const ended = own.at(-1);
+    if (ended !== undefined) { j.d.add('effect.denied', { effect: e.effect, ...no('NOT_APPROVED', `approval ${ended.approval} is ${ended.stage === 'requested' ? 'expired' : ended.stage}`, { approval: ended.approval }) }); return null; }
+    j.d.add('approval.requested', { approval: next(j, 'approval'), effect: e.effect, subject: e.subject, reasons: o.ask, expiresAt: j.view.now + j.policy.approvalLifeMs });
+    return null;
+  }
+  let reservation = e.reservation !== null && e.reservation in j.d.state.budget.reservations ? e.reservation : null;
+  if (reservation === null) {
+    const r = reserve(j, 'effect', e.amounts);
+    if ('short' in r) {
+      j.d.add('budget.exhausted', { dimension: r.short, needed: e.amounts, of: r.of });
+      j.d.add('effect.denied', { effect: e.effect, ...no('BUDGET_EXHAUSTED', `the ${r.of}'s budget of ${r.short} does not cover it`, { dimension: r.short, of: r.of }) });
+      return null;
+    }
+    reservation = r.reservation;
+  }
+  const held = reservation;
+  // Permits come last in the append, so that no denial beside them makes them stale.
+  return () => {
+    const siblings = Object.values(j.d.state.effects).filter((x) => x.generation === e.generation && x.effect !== e.effect).map((x) => x.effect);
+    j.d.add('effect.permitted', { effect: e.effect, attemptNumber: e.attempts.length + 1, siblings, reservation: held, approval, ...permitFor(j, e.subject) });
+  };
+}
+
+function judgeEffects(j: Judging): void {
+  if (j.d.state.status !== 'active') return;
+  const permits: (() => void)[] = [];
+  for (const e of Object.values(j.d.state.effects)) {
+    if (!judgeable(j, e) || e.needsPerson !== null) continue;
+    const give = judgeEffect(j, e);
+    if (give !== null) permits.push(give);
+  }
+  for (const give of permits) give();
+}
+
+/** Looking, or attempting again where the contract lets us, for effects of unknown outcome. */
+function recover(j: Judging): void {
+  for (const e of unresolvedOf(j.d.state)) {
+    if (e.stage !== 'unknown' || e.permit !== null && !unusable(j, e.permit) || e.lookPermit !== null || e.needsPerson !== null) continue;
+    const open = allowedRecoveries(e, j.view.now);
+    const again = open.includes('attempt-again') || open.includes('attempt-again-with-same-key');
+    const look = open.includes('look') && e.looks < LOOKS_MAX && nextLookAt(e) <= j.view.now;
+    if (look && (e.looks === 0 || !again)) j.d.add('look.permitted', { effect: e.effect, look: e.looks + 1, ...permitFor(j, e.subject) });
+    else if (again && j.d.state.status === 'active' && e.attempts.length < j.policy.attemptsMax) judgeEffect(j, e)?.();
+  }
+}
+
+function judgeFindings(j: Judging): void {
+  for (const f of j.d.state.findings.filter((x) => x.stage === 'submitted')) {
+    const e = j.d.state.effects[f.effect];
+    const roles = rolesOf(j.view.tenant.roles?.document, f.by.id);
+    if (f.by.kind !== 'person' || !roles.some((r) => j.policy.findingRoles.includes(r))) j.d.add('finding.refused', { finding: f.finding, effect: f.effect, ...no('NOT_AUTHORISED', `${f.by.id} holds none of the roles that may judge what happened: ${j.policy.findingRoles.join(', ')}`) });
+    else if (e === undefined || e.stage !== 'unknown') j.d.add('finding.refused', { finding: f.finding, effect: f.effect, ...no('NOT_UNKNOWN', `the effect is ${e?.stage ?? 'not open'}: there is nothing to find`) });
+    else j.d.add('finding.accepted', { finding: f.finding, effect: f.effect, verdict: f.verdict, by: f.by });
+  }
+}
+
+export function eligibleRoute(t: TenantState): Route | null {
+  const doc = t.profiles?.document;
+  return doc?.preference.find((r) => modelOf(doc, r) !== undefined) ?? null;
+}
+
+function judgeGeneration(j: Judging): void {
+  const s = j.d.state;
+  const g = s.generation;
+  if (g === null || g.stage === 'started' || (g.stage === 'permitted' && g.permit !== null && !unusable(j, g.permit))) return;
+  const doc = j.view.tenant.profiles?.document;
+  const model = modelOf(doc, g.route);
+  const revisions = tenantRevisions(j.view.tenant);
+  if (model === undefined) {
+    const to = eligibleRoute(j.view.tenant);
+    if (to === null) return j.d.add('generation.denied', { generation: g.generation, ...no('NO_ROUTE', 'no provider account and model is configured that this run may use', { tenant: { ...revisions } }) });
+    if (s.task?.changePolicy === 'forbid') return j.d.add('generation.denied', { generation: g.generation, ...no('CHANGE_FORBIDDEN', 'this run forbids a change of its decision-maker', { tenant: { ...revisions } }) });
+    if (s.task?.changePolicy === 'review' && !s.requests.some((r) => r.kind === 'resume')) return j.d.add('generation.denied', { generation: g.generation, ...no('CHANGE_NEEDS_REVIEW', 'a person must resume the run before its decision-maker changes', { tenant: { ...revisions } }) });
+    return j.d.add('route.decided', { from: s.route, to, reason: `account ${g.route.account} with model ${g.route.model} is no longer configured`, tenant: revisions });
+  }
+  const subject = compiledSubject(s);
+  if (subject === null || j.ports.digest(subject) !== g.subject) return j.d.add('generation.denied', { generation: g.generation, ...no('CONTEXT_MISMATCH', 'the compiled context is not what its digest says', { tenant: { ...revisions } }) });
+  const tokens = g.tokensMax.input + g.tokensMax.output;
+  const usd = Math.ceil((g.tokensMax.input * model.usdMicrosPer1kInput + g.tokensMax.output * model.usdMicrosPer1kOutput) / 1000);
+  let reservation = g.reservation !== null && g.reservation in s.budget.reservations ? g.reservation : null;
+  if (reservation === null) {
+    const amounts = { usd_micros: usd, tokens, calls: 0 };
+    const r = reserve(j, 'generation', amounts);
+    if ('short' in r) {
+      j.d.add('budget.exhausted', { dimension: r.short, needed: amounts, of: r.of });
+      return j.d.add('generation.denied', { generation: g.generation, ...no('BUDGET_EXHAUSTED', `the ${r.of}'s budget of ${r.short} does not cover ${amounts[r.short]}`, { dimension: r.short, needed: amounts[r.short], of: r.of, tenant: { ...revisions } }) });
+    }
+    reservation = r.reservation;
+  }
+  if (s.route === null || !sameRoute(s.route, g.route)) j.d.add('route.decided', { from: s.route, to: g.route, reason: s.route === null ? 'the first eligible route of the tenant' : 'the context was compiled for it', tenant: revisions });
+  j.d.add('generation.permitted', { generation: g.generation, reservation, ...permitFor(j, g.subject) });
+}
+
+function settle(j: Judging): void {
+  for (const x of j.d.state.settle) if (x.reservation in j.d.state.budget.reservations) j.d.add('budget.settled', x);
+}
+
+function end(j: Judging, how: 'completed' | 'by-person' | 'failed', by: import('./ids.js').Actor, reason: string): void {
+  for (const e of Object.values(j.d.state.effects)) if (['intended', 'not-sent', 'awaiting-approval', 'permitted'].includes(e.stage)) j.d.add('effect.withdrawn', { effect: e.effect, reason: 'the run ends' });
+  settle(j);
+  j.d.add('run.ended', { how, withUnknowns: unresolvedOf(j.d.state).length > 0, by, reason, returned: most(idle(j.d.state.budget), NOTHING) });
+}
+
+function answerRequests(j: Judging): void {
+  const s = j.d.state;
+  const ending = s.requests.find((r) => r.kind === 'end');
+  if (ending !== undefined) return end(j, 'by-person', ending.actor, ending.reason);
+  const last = s.requests.at(-1);
+  if (last === undefined) return;
+  if (last.kind === 'pause') return j.d.add('run.paused', { code: 'ASKED', reason: last.reason });
+  j.d.add('run.resumed', { reason: `${last.kind === 'resume' ? 'resume run' : 'continue provider response'}: ${last.reason}` });
+}
+
+function reconsiderBlocked(j: Judging): void {
+  const b = j.d.state.blocked;
+  if (b === null || b.waitsFor === 'person') return;
+  const was = (b.facts as { tenant?: { [k: string]: number } }).tenant ?? {};
+  const is = tenantRevisions(j.view.tenant);
+  const changed = (['policy', 'registry', 'profiles', 'roles'] as const).filter((k) => was[k] !== is[k]);
+  const f = b.facts as { needed?: number; dimension?: Dimension; of?: string };
+  const funded = b.waitsFor === 'budget' && f.of === 'tenant' && f.dimension !== undefined && j.view.balance[f.dimension] >= (f.needed ?? 1);
+  if (changed.length > 0 || funded) j.d.add('run.resumed', { reason: funded ? 'the tenant has budget again' : `${changed.join(', ')} changed: judged again` });
+}
+
+/** All that the gate has to say about this run now; empty: nothing. Called again with the same view it says the same, but for ids. */
+export function judge(view: DecisionView, ports: GatePorts): readonly Fact[] {
+  const s = view.state;
+  if (s.status === 'new' || s.boundary.length > 0) return [];
+  const d = draftOn(s, 'policy-gate', view.now);
+  const policy = view.tenant.policy?.document;
+  if (policy === undefined) { // keeps G2
+    for (const e of Object.values(s.effects)) if (s.status === 'active' && (e.stage === 'intended' || e.stage === 'not-sent')) d.add('effect.denied', { effect: e.effect, ...no('POLICY_UNAVAILABLE', 'no policy is published: nothing can be permitted') });
+    if (s.status === 'active' && s.generation?.stage === 'compiled') d.add('generation.denied', { generation: s.generation.generation, ...no('POLICY_UNAVAILABLE', 'no policy is published: nothing can be permitted', { tenant: { ...tenantRevisions(view.tenant) } }) });
+    return d.facts;
+  }
+  const j: Judging = { view, policy, d, ports, n: 0 };
+  judgeFindings(j);
+  answerRequests(j);
+  if (d.state.status === 'active') {
+    reconsiderBlocked(j);
+    judgeEffects(j);
+    judgeGeneration(j);
+    if (d.state.failures.count >= FAILURES_MAX && whoseMove(d.state) === 'compile') d.add('run.paused', { code: 'MODEL_FAILING', reason: `${d.state.failures.count} attempts in a row gave no output; the last one: ${d.state.failures.lastCode ?? 'unknown'}` });
+    if (whoseMove(d.state) === 'finish') {
+      if (d.state.finished !== 'stop') d.add('run.paused', { code: 'MODEL_FINISHED_ABNORMALLY', reason: `the model ended its output with "${d.state.finished}", which is not success` });
+      else if (d.state.task?.whenDone === 'end') end(j, 'completed', { kind: 'service', id: `segment ${d.state.segment}` }, 'the model gave its last output; that says nothing about its correctness');
+    }
+  }
+  recover(j);
+  if (d.facts.length > 0 && d.state.status !== 'ended') settle(j);
+  return orderPermitsLast(s, d.facts);
+}
+
+/** A settlement or a look behind a permit changes no authority, but a permit's seen revision must not precede it: permits are renumbered to the append's end. */
+function orderPermitsLast(s: RunState, facts: readonly Fact[]): readonly Fact[] {
+  const end = s.revision + facts.length;
+  return facts.map((f) => (f.type === 'effect.permitted' || f.type === 'generation.permitted' || f.type === 'look.permitted' ? ({ ...f, data: { ...f.data, seenRevision: end } } as Fact) : f));
+}

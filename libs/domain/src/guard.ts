@@ -1,0 +1,116 @@
+/**
+ * The store's judgement of an append: who may write it, whether it is legal after what is there, and what the append's own transaction must
+ * still check. Pure; the store calls it at the expected revision.
+ *
+ * Rows: RUN-1, SEAL-2, SEAL-5, EFF-2, EFF-6, EFF-7, BUD-2, BUD-5, CON-3.
+ */
+import { isNothing, minus, NOTHING, plus, type Amounts } from './budget.js';
+import { cutOf, differences, type Cut, type Manifest } from './checkpoint.js';
+import { isConsequential } from './contract.js';
+import { isUnresolved, openEffectOf, type OpenEffect } from './effect.js';
+import { EVENT_TABLE, type EventEnvelope } from './events.js';
+import { evolve } from './fold.js';
+import type { Digest, EffectId, ServiceName } from './ids.js';
+import type { Json } from './json.js';
+import { broken, illegal } from './legal.js';
+import { needsOf, type Need } from './needs.js';
+import { both, NO_CONDITIONS, permitStale, requiresOf, type Conditions } from './permit.js';
+import type { RunState } from './run.js';
+
+export interface Refused { readonly kind: 'refused'; readonly code: 'WRONG_OWNER' | 'ILLEGAL' | 'PERMIT_STALE' | 'CHECKPOINT_WRONG' | 'CHECKPOINT_OMITS_EFFECT'; readonly message: string; readonly facts: Json }
+export interface Judged {
+  readonly kind: 'judged';
+  readonly state: RunState;
+  readonly conditions: Conditions;
+  /** Taken from the tenant's account (negative: given back). */
+  readonly debit: Amounts | null;
+  readonly openEffects: { readonly upsert: readonly OpenEffect[]; readonly remove: readonly EffectId[] };
+  readonly needs: { readonly upsert: readonly Need[]; readonly remove: readonly { readonly service: ServiceName; readonly reason: string }[] };
+  readonly cut: Cut | null;
+  readonly eraseContents: boolean;
+}
+export interface SealCheck { readonly manifest: Manifest | null; readonly canonical: (v: unknown) => string; readonly digest: (text: string) => Digest }
+
+const refuse = (code: Refused['code'], message: string, facts: Json = {}): Refused => ({ kind: 'refused', code, message, facts });
+
+export const mayWrite = (type: EventEnvelope['type'], writer: ServiceName): boolean => EVENT_TABLE[type].writer === 'any' || EVENT_TABLE[type].writer === writer;
+
+/** What the transaction must check before this event may stand. */
+function conditionsOf(s: RunState, e: EventEnvelope): Conditions | Refused {
+  if (e.type === 'effect.attempt-started') {
+    const x = s.effects[e.data.effect];
+    const p = x?.permit;
+    if (x === undefined || p === undefined || p === null) return refuse('ILLEGAL', 'no permit');
+    if (permitStale(s, p)) return refuse('PERMIT_STALE', `permit ${p.permit} was given at revision ${p.seenRevision}; authority changed at ${s.authorityRevision}`, { permit: p.permit, seen: p.seenRevision, authority: s.authorityRevision });
+    const approval = p.approval === null ? null : s.approvals[p.approval];
+    return {
+      requires: requiresOf(p.tenant, ['policy', 'registry', 'roles']),
+      validUntil: approval ? Math.min(p.expiresAt, approval.expiresAt) : p.expiresAt,
+      scopesFree: isConsequential(x.contract) ? [{ scopeKey: x.scopeKey, except: [x.effect, ...p.siblings] }] : [],
+    };
+  }
+  if (e.type === 'generation.started') {
+    const p = s.generation?.permit;
+    if (p === undefined || p === null) return refuse('ILLEGAL', 'no permit');
+    if (permitStale(s, p)) return refuse('PERMIT_STALE', `permit ${p.permit} was given at revision ${p.seenRevision}; authority changed at ${s.authorityRevision}`, { permit: p.permit, seen: p.seenRevision, authority: s.authorityRevision });
+    return { requires: requiresOf(p.tenant, ['policy', 'profiles', 'roles']), validUntil: p.expiresAt, scopesFree: [] };
+  }
+  return NO_CONDITIONS;
+}
+
+function debitOf(events: readonly EventEnvelope[]): Amounts | null {
+  let d = NOTHING;
+  for (const e of events) {
+    if (e.type === 'budget.reserved') d = plus(d, e.data.drawn);
+    if (e.type === 'run.ended') d = minus(d, e.data.returned);
+  }
+  return isNothing(d) ? null : d;
+}
+
+function checkSeal(s: RunState, check: SealCheck): Cut | Refused {
+  const own = cutOf(s, check.canonical, check.digest);
+  if (check.manifest === null) return refuse('CHECKPOINT_WRONG', 'a checkpoint.sealed event comes with its checkpoint, in one append');
+  const wrong = differences(check.manifest, own.manifest);
+  if (wrong.length === 0) return own;
+  // keeps SEAL-5: the store's own fold says which effects are unresolved
+  return refuse(wrong.includes('section effects') ? 'CHECKPOINT_OMITS_EFFECT' : 'CHECKPOINT_WRONG', `the checkpoint differs from the run at its cut in: ${wrong.join(', ')}`, { differs: wrong, unresolved: Object.values(s.effects).filter(isUnresolved).map((e) => e.effect) });
+}
+
+export function judgeAppend(before: RunState, writer: ServiceName, events: readonly EventEnvelope[], seal: SealCheck): Judged | Refused {
+  let s = before;
+  let conditions = NO_CONDITIONS;
+  let cut: Cut | null = null;
+  for (const e of events) {
+    if (!mayWrite(e.type, writer)) return refuse('WRONG_OWNER', `${e.type} belongs to ${EVENT_TABLE[e.type].writer}, not to ${writer}`, { type: e.type, owner: EVENT_TABLE[e.type].writer });
+    if (e.type === 'dead-letter.recorded' && e.data.service !== writer) return refuse('WRONG_OWNER', 'a dead letter is of the service that records it', { service: e.data.service });
+    const why = illegal(s, e);
+    if (why !== null) return refuse('ILLEGAL', `${e.type} at revision ${e.revision}: ${why}`, { type: e.type, revision: e.revision, why });
+    const c = conditionsOf(s, e);
+    if ('kind' in c) return c;
+    conditions = both(conditions, c);
+    if (e.type === 'checkpoint.sealed') {
+      const checked = checkSeal(s, seal);
+      if ('kind' in checked) return checked;
+      cut = checked;
+    }
+    const after = evolve(s, e);
+    const wrong = broken(s, after);
+    if (wrong !== null) return refuse('ILLEGAL', `${e.type} at revision ${e.revision}: ${wrong}`, { type: e.type, why: wrong });
+    s = after;
+  }
+  return { kind: 'judged', state: s, conditions, debit: debitOf(events), cut, openEffects: openDiff(before, s), needs: needDiff(before, s), eraseContents: before.status !== 'ended' && s.status === 'ended' && s.retention === 'metadata-only' };
+}
+
+function openDiff(before: RunState, after: RunState): Judged['openEffects'] {
+  const was = new Map(Object.values(before.effects).filter(isUnresolved).map((e) => [e.effect, e.stage]));
+  const upsert = Object.values(after.effects).filter((e) => isUnresolved(e) && was.get(e.effect) !== e.stage).map((e) => openEffectOf(e) as OpenEffect);
+  const remove = [...was.keys()].filter((id) => { const e = after.effects[id]; return e === undefined || !isUnresolved(e); });
+  return { upsert, remove };
+}
+
+const keyOf = (n: { readonly service: string; readonly reason: string }): string => `${n.service} ${n.reason}`;
+function needDiff(before: RunState, after: RunState): Judged['needs'] {
+  const was = new Map(needsOf(before).map((n) => [keyOf(n), n]));
+  const is = new Map(needsOf(after).map((n) => [keyOf(n), n]));
+  return { upsert: [...is.values()].filter((n) => !was.has(keyOf(n))), remove: [...was.values()].filter((n) => !is.has(keyOf(n))).map((n) => ({ service: n.service, reason: n.reason })) };
+}

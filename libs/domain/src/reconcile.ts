@@ -1,0 +1,146 @@
+/**
+ * What the effect reconciler decides: intents from accepted calls, which attempts to start, what an outcome means, when a person is needed.
+ *
+ * R1. An outcome that came after the first byte and is not an answer is unknown, never failed.
+ * R2. Evidence is appended beside what was known; contradicting evidence is kept and named.
+ *
+ * Rows: EFF-1, EFF-2, EFF-3, EFF-4, EFF-5, EFF-9, EFF-10, TOOL-1.
+ */
+import type { ContentRef } from './content.js';
+import type { Scope } from './contract.js';
+import { draftOn } from './draft.js';
+import { allowedRecoveries, lastAttempt, type Effect } from './effect.js';
+import { fact, type Fact } from './events.js';
+import type { AttemptId, EffectId, StoreTimeMs } from './ids.js';
+import type { Json } from './json.js';
+import { LOOKS_MAX } from './needs.js';
+import { permitStale } from './permit.js';
+import type { OpenCall, RunState } from './run.js';
+import { toolNamed, type Registry, type ToolMapping } from './tool.js';
+
+export type Validated = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly issues: string };
+export type PlannedCall =
+  | { readonly kind: 'refused'; readonly call: OpenCall; readonly code: 'UNKNOWN_TOOL' | 'TOOL_NOT_OFFERED' | 'ARGUMENTS_NOT_JSON' | 'ARGUMENTS_INVALID'; readonly reason: string }
+  | { readonly kind: 'intent'; readonly call: OpenCall; readonly tool: ToolMapping; readonly args: Json; readonly scope: Scope };
+
+/** Plans every call of the last output that has no intent yet. `argsOf` gives the parsed arguments, or undefined where they were not JSON. */
+export function planCalls(s: RunState, registry: Registry, argsOf: (c: OpenCall) => Json | undefined, validate: (t: ToolMapping, args: Json) => Validated): readonly PlannedCall[] {
+  return s.calls.filter((c) => c.effect === null && c.refused === null).map((call): PlannedCall => {
+    const tool = toolNamed(registry, call.tool);
+    if (tool === undefined) return { kind: 'refused', call, code: 'UNKNOWN_TOOL', reason: 'no tool of this name is registered' };
+    if (s.task !== null && s.task.tools.length > 0 && !s.task.tools.includes(tool.name)) return { kind: 'refused', call, code: 'TOOL_NOT_OFFERED', reason: 'this run does not offer the tool' };
+    const args = call.args === null ? undefined : argsOf(call);
+    if (args === undefined) return { kind: 'refused', call, code: 'ARGUMENTS_NOT_JSON', reason: 'the arguments are not valid JSON' };
+    const v = validate(tool, args);
+    if (!v.ok) return { kind: 'refused', call, code: 'ARGUMENTS_INVALID', reason: v.issues.slice(0, 500) };
+    return { kind: 'intent', call, tool, args: v.value, scope: scopeOf(tool, v.value) };
+  });
+}
+
+/** The fields that the mapping names; a field that is not there stands as null, so that it still separates. */
+export function scopeOf(t: ToolMapping, args: Json): Scope {
+  const o = args !== null && typeof args === 'object' && !Array.isArray(args) ? (args as { readonly [k: string]: Json }) : {};
+  return { target: t.target, fields: Object.fromEntries(t.scopeFields.map((f) => [f, o[f] ?? null])) };
+}
+
+/** Effects whose permit lets an attempt start now. The store checks the rest in the attempt's own transaction. */
+export const startable = (s: RunState, now: StoreTimeMs): readonly Effect[] =>
+  s.status !== 'active' || s.boundary.length > 0 ? [] : Object.values(s.effects).filter((e) => e.permit !== null && (e.stage === 'permitted' || e.stage === 'unknown') && !permitStale(s, e.permit) && e.permit.expiresAt > now);
+
+export type Outcome =
+  | { readonly kind: 'observed'; readonly ok: boolean; readonly text: ContentRef; readonly receipt: ContentRef | null }
+  | { readonly kind: 'refused'; readonly cause: string; readonly text: ContentRef }
+  | { readonly kind: 'not-sent'; readonly cause: string }
+  | { readonly kind: 'unknown'; readonly cause: string };
+
+const personFacts = (s: RunState, facts: readonly Fact[], effect: EffectId, now: StoreTimeMs): readonly Fact[] => {
+  const d = draftOn(s, 'effect-reconciler', now);
+  for (const f of facts) d.add(f.type, f.data as never);
+  const e = d.state.effects[effect];
+  const why = e === undefined ? null : personNeeded(e, now);
+  return why === null ? facts : [...facts, fact('effect.needs-person', { effect, reason: why })];
+};
+
+/** Why the system cannot settle an unknown effect by itself; null: it still can. */
+export function personNeeded(e: Effect, now: StoreTimeMs): string | null {
+  if (e.stage !== 'unknown' || e.needsPerson !== null) return null;
+  const open = allowedRecoveries(e, now);
+  if (open.includes('attempt-again') || open.includes('attempt-again-with-same-key')) return null;
+  if (open.includes('look')) return e.looks < LOOKS_MAX ? null : `${e.looks} looks gave no settling answer`;
+  return `its contract (${e.contract.kind}) lets the system neither ask nor repeat: only a receipt or a person can tell`;
+}
+
+/** What the owner of an attempt records when it has an outcome. If the attempt was declared unknown meanwhile, the late word is evidence (R2). */
+export function recordOutcome(s: RunState, effect: EffectId, attempt: AttemptId, o: Outcome, now: StoreTimeMs): readonly Fact[] {
+  const e = s.effects[effect];
+  const a = e === undefined ? undefined : e.attempts.find((x) => x.attempt === attempt);
+  if (e === undefined || a === undefined) return [];
+  if (a.end === 'open' && lastAttempt(e)?.attempt === attempt && e.stage === 'in-flight') {
+    switch (o.kind) {
+      case 'observed': return [fact('effect.observed', { effect, attempt, ok: o.ok, text: o.text, receipt: o.receipt })];
+      case 'refused': return [fact('effect.refused', { effect, attempt, cause: o.cause, text: o.text })];
+      case 'not-sent': return [fact('effect.not-sent', { effect, attempt, cause: o.cause })];
+      case 'unknown': return personFacts(s, [fact('effect.outcome-unknown', { effect, attempt, cause: o.cause })], effect, now); // keeps R1
+    }
+  }
+  if (o.kind !== 'observed') return [];
+  const evidence = o.receipt ?? o.text;
+  if (e.stage === 'unknown') return [fact('effect.receipt-recorded', { effect, receipt: evidence, from: 'late-reply' }), fact('effect.reconciled', { effect, as: 'happened', by: 'late-reply', evidence, text: o.text })];
+  if (e.stage === 'did-not-happen') return contradiction(e, evidence, 'late-reply');
+  return e.receipts.some((r) => r.commitment === evidence.commitment) ? [] : [fact('effect.receipt-recorded', { effect, receipt: evidence, from: 'late-reply' })];
+}
+
+/** Evidence that an effect happened although it was recorded that it did not: kept, and the effect is open to a person again. */
+const contradiction = (e: Effect, evidence: ContentRef, from: string): readonly Fact[] => [
+  fact('effect.receipt-recorded', { effect: e.effect, receipt: evidence, from }),
+  fact('effect.reconciled', { effect: e.effect, as: 'happened', by: 'receipt', evidence, text: null }),
+];
+
+/** Receipts that tools delivered by callback. */
+export function takeReceipts(s: RunState): readonly Fact[] {
+  const facts: Fact[] = [];
+  const seen = new Set<EffectId>();
+  for (const r of s.receiptsPending) {
+    const e = s.effects[r.effect];
+    if (e === undefined) continue;
+    if (e.stage === 'did-not-happen') facts.push(...contradiction(e, r.receipt, r.from));
+    else facts.push(fact('effect.receipt-recorded', { effect: r.effect, receipt: r.receipt, from: r.from }));
+    if (e.stage === 'unknown' && !seen.has(r.effect)) facts.push(fact('effect.reconciled', { effect: r.effect, as: 'happened', by: 'receipt', evidence: r.receipt, text: null }));
+    seen.add(r.effect);
+  }
+  return facts;
+}
+
+export function applyFindings(s: RunState): readonly Fact[] {
+  return s.findings.filter((f) => f.stage === 'accepted' && !f.applied && s.effects[f.effect] !== undefined)
+    .map((f) => fact('effect.reconciled', { effect: f.effect, as: f.verdict, by: 'finding', evidence: f.evidence, text: null }));
+}
+
+/** Claims of others that ran out, and unknown effects that nobody but a person can settle. */
+export function expireClaims(s: RunState, mine: ReadonlySet<AttemptId>, now: StoreTimeMs): readonly Fact[] {
+  const facts: Fact[] = [];
+  for (const e of Object.values(s.effects)) {
+    const a = lastAttempt(e);
+    if (e.stage === 'in-flight' && a !== undefined && !mine.has(a.attempt) && now >= a.startedAt + a.leaseMs) facts.push(...personFacts(s, [fact('effect.outcome-unknown', { effect: e.effect, attempt: a.attempt, cause: 'CLAIM_EXPIRED' })], e.effect, now));
+    else { const why = personNeeded(e, now); if (why !== null) facts.push(fact('effect.needs-person', { effect: e.effect, reason: why })); }
+  }
+  return facts;
+}
+
+export type Look = { readonly kind: 'happened'; readonly evidence: ContentRef; readonly text: ContentRef | null; readonly count: number } | { readonly kind: 'not-found'; readonly evidence: ContentRef } | { readonly kind: 'cannot-tell'; readonly cause: string };
+
+/** What an answer to a permitted look records. */
+export function recordLook(s: RunState, effect: EffectId, l: Look, now: StoreTimeMs): readonly Fact[] {
+  const e = s.effects[effect];
+  const p = e?.lookPermit ?? null;
+  if (e === undefined || p === null || e.stage !== 'unknown') return [];
+  if (l.kind === 'happened') {
+    const facts = [fact('effect.reconciled', { effect, as: 'happened', by: 'query', evidence: l.evidence, text: l.text })];
+    return l.count > 1 ? [...facts, fact('effect.duplicated', { effect, count: l.count, evidence: l.evidence })] : facts;
+  }
+  const after = e.contract.query?.absenceFinalAfterMs ?? null;
+  const a = lastAttempt(e);
+  const looked = fact('effect.looked', { effect, look: p.look, answer: l.kind, cause: l.kind === 'cannot-tell' ? l.cause : '' });
+  if (l.kind === 'not-found' && after !== null && a !== undefined && now >= a.startedAt + after) return [looked, fact('effect.reconciled', { effect, as: 'did-not-happen', by: 'query', evidence: l.evidence, text: null })];
+  return personFacts(s, [looked], effect, now);
+}
