@@ -1,0 +1,263 @@
+/**
+ * The append: many appends of many streams in one call, one transaction, one commit.
+ *
+ * Lock: the lane's head row first, then the streams rows (written and required) ordered by tenant and stream. Isolation: READ COMMITTED; every
+ * statement after the lane lock sees all that was committed before it was granted. Index: primary keys only.
+ *
+ * A1. Items take effect in the order given: each is judged against the state that all earlier winners of the batch leave, and none of the
+ *     later ones. A stream occurs at most once in a batch.
+ * A2. Every expected problem is an outcome of its item; the item then leaves nothing and draws no position. What raises is a defect or a broken server.
+ * A3. All checks of an item come before its first write.
+ * A4. A repeat is recognised before anything else is judged, so that it gets its first answer whatever has changed since.
+ * A5. Of the batch's \`releases\` the needs of all its items are part, whatever their order: an extra look is harmless, a missed one is not.
+ * A6. A reused id is found among the last 32 appends of the stream (hashes in the stream's row), and, when the revision differs, among the 256
+ *     events after the expected revision. An older reuse at the right revision is accepted as a new append: its bytes were judged at that revision.
+ *
+ * Rows: RUN-1, RUN-4, SEAL-2, SEAL-3, EFF-6, EFF-7, BUD-2, BUD-5.
+ */
+export const APPEND = `
+create function n17q.now_ms() returns bigint language sql volatile as $$ select floor(extract(epoch from clock_timestamp()) * 1000)::bigint $$;
+
+-- What is known of an append id in a stream: the outcome 'replayed' or 'id-reused', or null.
+create function n17q.find_append(p_tenant text, p_stream text, p_expected integer, p_current integer, p_append_id text, p_digest text, p_count integer,
+  p_recent boolean, out outcome text, out head text, out recorded_at bigint, out pos bigint, out found integer)
+language plpgsql stable as $$
+declare first record;
+begin
+  select e.revision, e.request_digest into first from n17q.events e
+   where e.tenant = p_tenant and e.stream = p_stream and e.revision > p_expected and e.revision <= p_expected + 256
+     and e.append_id = p_append_id and e.request_digest is not null order by e.revision limit 1;
+  if first is null and p_recent then
+    select e.revision, e.request_digest into first from n17q.events e
+     where e.tenant = p_tenant and e.stream = p_stream and e.revision > p_current - 2048
+       and e.append_id = p_append_id and e.request_digest is not null order by e.revision desc limit 1;
+  end if;
+  if first is null then return; end if;
+  found := first.revision;
+  if first.request_digest <> p_digest or first.revision <> p_expected + 1 then outcome := 'id-reused'; return; end if;
+  outcome := 'replayed';
+  select e.digest, e.recorded_at, e.position into head, recorded_at, pos from n17q.events e
+   where e.tenant = p_tenant and e.stream = p_stream and e.revision = p_expected + p_count;
+end $$;
+
+-- Judges what an item brings beyond its events. Null, or the outcome and its facts. Reads only.
+create function n17q.judge_extra(p_tenant text, p_stream text, x jsonb, out outcome text, out facts jsonb)
+language plpgsql volatile as $$
+declare r record;
+begin
+  if x ? 'scopesFree' then
+    select o.effect, o.stream, s.scope into r from jsonb_array_elements(x->'scopesFree') with ordinality as s(scope, at)
+      join n17q.open_effects o on o.tenant = p_tenant and o.scope_key = s.scope->>'scopeKey' and o.kind not in ('read-only', 'contained')
+     where not (s.scope->'except' ? o.effect) order by s.at, o.effect limit 1;
+    if found then outcome := 'scope-busy'; facts := jsonb_build_object('scopeKey', r.scope->>'scopeKey', 'effect', r.effect, 'stream', r.stream); return; end if;
+  end if;
+  if x ? 'debit' then
+    select d.key, d.value, coalesce(a.balance, 0) as balance into r from jsonb_each_text(x->'debit') d
+      left join n17q.accounts a on a.tenant = p_tenant and a.dimension = d.key
+     where d.value::bigint > coalesce(a.balance, 0) and d.value::bigint > 0 order by d.key limit 1;
+    if found then outcome := 'budget-short'; facts := jsonb_build_object('dimension', r.key, 'needed', r.value::bigint, 'balance', r.balance); return; end if;
+  end if;
+  if x ? 'cites' or x ? 'contents' then
+    select c.commitment into r from (
+        select v as commitment, 'complete' as wants from jsonb_array_elements_text(coalesce(x->'cites', '[]')) v
+         where not exists (select from jsonb_array_elements(coalesce(x->'contents', '[]')) u where u->>'commitment' = v)
+        union all select u->>'commitment', 'not erased' from jsonb_array_elements(coalesce(x->'contents', '[]')) u
+      ) c left join n17q.contents k on k.tenant = p_tenant and k.commitment = c.commitment
+     where case c.wants when 'complete' then k.state is distinct from 'complete' else k.state is not distinct from 'erased' end order by c.commitment limit 1;
+    if found then outcome := 'content-missing'; facts := jsonb_build_object('commitment', r.commitment); return; end if;
+  end if;
+  if x ? 'checkpoint' then
+    select v as digest into r from jsonb_array_elements_text(x->'checkpoint'->'citesSections') v
+     where not (x->'checkpoint'->'sections' ? v) and not exists (select from n17q.sections s where s.tenant = p_tenant and s.digest = v) order by v limit 1;
+    if found then outcome := 'content-missing'; facts := jsonb_build_object('section', r.digest); return; end if;
+    if exists (select from n17q.checkpoints c where c.tenant = p_tenant and c.stream = p_stream and c.cut = (x->'checkpoint'->>'cut')::integer) then
+      outcome := 'checkpoint-wrong'; facts := jsonb_build_object('cut', x->'checkpoint'->'cut', 'because', 'this cut is sealed already');
+    end if;
+  end if;
+end $$;
+
+-- Writes what a winner brings beyond its events, except its checkpoint, which needs the event first.
+create function n17q.apply_extra(p_tenant text, p_stream text, x jsonb) returns void
+language plpgsql volatile as $$
+begin
+  if x ? 'debit' then
+    insert into n17q.accounts as a (tenant, dimension, balance)
+      select p_tenant, d.key, 0 from jsonb_each_text(x->'debit') d where d.value::bigint <> 0 on conflict do nothing;
+    update n17q.accounts a set balance = a.balance - d.value::bigint from jsonb_each_text(x->'debit') d
+     where a.tenant = p_tenant and a.dimension = d.key and d.value::bigint <> 0;
+  end if;
+  if x ? 'contents' then
+    insert into n17q.contents as k (tenant, commitment, stream, class, media, bytes, state, salt, body)
+      select distinct on (u->>'commitment') p_tenant, u->>'commitment', p_stream, u->>'class', u->>'media', (u->>'bytes')::bigint, 'complete', decode(u->>'salt', 'base64'), decode(u->>'body', 'base64')
+        from jsonb_array_elements(x->'contents') u
+      on conflict (tenant, commitment) do update set state = 'complete', salt = excluded.salt, body = excluded.body where k.state = 'pending';
+  end if;
+  if x ? 'removeEffects' then
+    delete from n17q.open_effects o using jsonb_array_elements_text(x->'removeEffects') v where o.tenant = p_tenant and o.effect = v;
+  end if;
+  if x ? 'upsertEffects' then
+    insert into n17q.open_effects (tenant, effect, stream, tool, scope_key, kind, stage, generation)
+      select p_tenant, u->>'effect', p_stream, u->>'tool', u->>'scopeKey', u->>'kind', u->>'stage', u->>'generation' from jsonb_array_elements(x->'upsertEffects') u
+      on conflict (tenant, effect) do update set stream = excluded.stream, tool = excluded.tool, scope_key = excluded.scope_key, kind = excluded.kind, stage = excluded.stage, generation = excluded.generation;
+  end if;
+  if x ? 'eraseContents' then
+    update n17q.contents set state = 'erased', salt = null, body = null where tenant = p_tenant and stream = p_stream;
+  end if;
+end $$;
+
+create function n17q.seal(p_tenant text, p_stream text, c jsonb) returns void
+language plpgsql volatile as $$
+begin
+  insert into n17q.sections (tenant, digest, body) select p_tenant, s.key, s.value from jsonb_each_text(c->'sections') s on conflict do nothing;
+  insert into n17q.checkpoints (tenant, stream, cut, checkpoint, version, sealed_revision, manifest, manifest_digest)
+    values (p_tenant, p_stream, (c->>'cut')::integer, c->>'checkpoint', (c->>'version')::integer, (c->>'sealedRevision')::integer, c->>'manifest', c->>'manifestDigest');
+end $$;
+
+-- Arrays named i_ have one entry per item, e_ one per event, n_ one per need, r_ one per need to remove; *_item counts items from 1.
+create function n17q.append_batch(
+  p_lane smallint,
+  i_tenant text[], i_stream text[], i_expected integer[], i_append_id text[], i_digest text[], i_count integer[], i_previous text[], i_head text[],
+  i_recorded_at bigint[], i_valid_until bigint[], i_snapshot text[], i_extra text[], p_fold_schema text,
+  e_item integer[], e_offset integer[], e_id text[], e_type text[], e_class text[], e_wake text[], e_schema smallint[], e_data text[], e_meta text[], e_trace text[], e_previous text[], e_digest text[],
+  n_item integer[], n_service text[], n_reason text[], n_due bigint[], n_waits text[],
+  r_item integer[], r_service text[], r_reason text[]
+) returns table (item integer, outcome text, revision integer, head text, recorded_at bigint, pos bigint, facts text)
+language plpgsql volatile security definer set search_path = n17q, pg_temp as $$
+#variable_conflict use_column
+declare
+  n constant integer := cardinality(i_stream);
+  first_position bigint; drawn integer;
+  now_ms bigint;
+  currents integer[]; heads text[]; known boolean[];
+  won boolean[] := array_fill(false, array[cardinality(i_stream)]);
+  wins integer := 0; sealing integer[] := '{}'; releasing boolean := false;
+  extras jsonb[] := array_fill(null::jsonb, array[cardinality(i_stream)]);
+  x jsonb; r record; j integer;
+begin
+  select l.next_position into strict first_position from lanes l where l.lane = p_lane for update;
+  for i in 1..n loop
+    if i_extra[i] is not null then extras[i] := i_extra[i]::jsonb; end if;
+  end loop;
+  perform from streams s
+    where (s.tenant, s.stream) in (
+      select t.tenant, t.stream from unnest(i_tenant, i_stream) as t(tenant, stream)
+      union select i_tenant[t.at], q->>'stream' from unnest(extras) with ordinality as t(extra, at), jsonb_array_elements(t.extra->'requires') q)
+    order by s.tenant, s.stream for no key update;
+  select array_agg(coalesce(s.revision, 0) order by t.at), array_agg(coalesce(s.head, '') order by t.at), array_agg(coalesce(hashtextextended(t.append_id, 0) = any(s.recent), false) order by t.at)
+    into currents, heads, known
+    from unnest(i_tenant, i_stream, i_append_id) with ordinality as t(tenant, stream, append_id, at) left join streams s on s.tenant = t.tenant and s.stream = t.stream;
+  now_ms := n17q.now_ms();
+
+  for i in 1..n loop
+    item := i; outcome := null; revision := currents[i]; head := null; recorded_at := null; pos := null; facts := null; x := extras[i];
+    if currents[i] <> i_expected[i] or known[i] then
+      select f.* into r from n17q.find_append(i_tenant[i], i_stream[i], i_expected[i], currents[i], i_append_id[i], i_digest[i], i_count[i], known[i]) f;
+      if r.outcome = 'replayed' then
+        outcome := 'replayed'; revision := i_expected[i] + i_count[i]; head := r.head; recorded_at := r.recorded_at; pos := r.pos;
+      elsif r.outcome is not null then
+        outcome := r.outcome; facts := jsonb_build_object('revision', r.found)::text;
+      elsif currents[i] <> i_expected[i] then
+        outcome := 'conflict';
+      end if;
+    end if;
+    if outcome is null and heads[i] <> i_previous[i] then outcome := 'chain-broken'; end if;
+    if outcome is null and abs(i_recorded_at[i] - now_ms) >= 2000 then
+      outcome := 'clock-skew'; facts := jsonb_build_object('recordedAt', i_recorded_at[i], 'now', now_ms)::text;
+    end if;
+    if outcome is null and i_valid_until[i] is not null then
+      now_ms := n17q.now_ms();
+      if now_ms >= i_valid_until[i] then outcome := 'expired'; facts := jsonb_build_object('validUntil', i_valid_until[i], 'now', now_ms)::text; end if;
+    end if;
+    if outcome is null and x is not null then
+      if x ? 'requires' then
+        select q.want->>'stream' as stream, (q.want->>'revision')::integer as revision, b.revision as stands into r
+          from jsonb_array_elements(x->'requires') with ordinality as q(want, at)
+          cross join lateral (select coalesce(
+            (select i_expected[k] + i_count[k] from generate_series(1, i - 1) k where won[k] and i_tenant[k] = i_tenant[i] and i_stream[k] = q.want->>'stream'),
+            (select s.revision from streams s where s.tenant = i_tenant[i] and s.stream = q.want->>'stream'), 0) as revision) b
+         where b.revision <> (q.want->>'revision')::integer order by q.at limit 1;
+        if found then outcome := 'requirement-failed'; facts := jsonb_build_object('stream', r.stream, 'required', r.revision, 'revision', r.stands)::text; end if;
+      end if;
+      if outcome is null then
+        select g.* into r from n17q.judge_extra(i_tenant[i], i_stream[i], x) g;
+        if r.outcome is not null then outcome := r.outcome; facts := r.facts::text; end if;
+      end if;
+      if outcome is null then
+        perform n17q.apply_extra(i_tenant[i], i_stream[i], x);
+        if x ? 'checkpoint' then sealing := sealing || i; end if;
+        if x ? 'releases' then releasing := true; end if;
+      end if;
+    end if;
+    if outcome is null then
+      won[i] := true; wins := wins + 1;
+    else
+      return next;
+    end if;
+  end loop;
+  if wins = 0 then return; end if;
+
+  update streams s set revision = t.expected + t.count, head = t.head, recent = (array_prepend(hashtextextended(t.append_id, 0), s.recent))[1:32]
+    from unnest(i_tenant, i_stream, i_expected, i_count, i_head, i_append_id, won) as t(tenant, stream, expected, count, head, append_id, won)
+   where t.won and t.expected > 0 and s.tenant = t.tenant and s.stream = t.stream and s.revision = t.expected;
+  get diagnostics drawn = row_count;
+  insert into streams (tenant, stream, revision, head, recent, created_at)
+    select t.tenant, t.stream, t.count, t.head, array[hashtextextended(t.append_id, 0)], t.recorded_at
+      from unnest(i_tenant, i_stream, i_expected, i_count, i_head, i_append_id, i_recorded_at, won) as t(tenant, stream, expected, count, head, append_id, recorded_at, won)
+     where t.won and t.expected = 0;
+  get diagnostics j = row_count;
+  if drawn + j <> wins then raise exception 'append: % streams moved for % winners', drawn + j, wins; end if;
+
+  insert into events (tenant, stream, revision, lane, position, event_id, type, class, wake, schema_version, data, meta, trace, append_id, request_digest, recorded_at, previous, digest)
+    select i_tenant[e.item], i_stream[e.item], i_expected[e.item] + e.off, p_lane, first_position - 1 + row_number() over (order by e.item, e.off),
+           e.id, e.type, e.class, e.wake, e.schema, e.data, e.meta, e.trace, i_append_id[e.item], case when e.off = 1 then i_digest[e.item] end, i_recorded_at[e.item], e.previous, e.digest
+      from unnest(e_item, e_offset, e_id, e_type, e_class, e_wake, e_schema, e_data, e_meta, e_trace, e_previous, e_digest)
+        as e(item, off, id, type, class, wake, schema, data, meta, trace, previous, digest)
+     where won[e.item];
+  get diagnostics drawn = row_count;
+  update lanes l set next_position = first_position + drawn where l.lane = p_lane;
+
+  foreach j in array sealing loop
+    perform n17q.seal(i_tenant[j], i_stream[j], extras[j]->'checkpoint');
+  end loop;
+  insert into snapshots (tenant, stream, revision, fold_schema, state)
+    select i_tenant[t.at], i_stream[t.at], i_expected[t.at] + i_count[t.at], p_fold_schema, t.state from unnest(i_snapshot) with ordinality as t(state, at) where t.state is not null and won[t.at]
+    on conflict (tenant, stream) do update set revision = excluded.revision, fold_schema = excluded.fold_schema, state = excluded.state;
+  if cardinality(r_item) > 0 then
+    delete from needs d using unnest(r_item, r_service, r_reason) as t(item, service, reason)
+     where won[t.item] and d.tenant = i_tenant[t.item] and d.stream = i_stream[t.item] and d.service = t.service and d.reason = t.reason;
+  end if;
+  if cardinality(n_item) > 0 then
+    -- the first due time of the same reason stays, so that work which keeps being pushed away still comes due
+    insert into needs as d (tenant, stream, service, reason, due_at, waits_for)
+      select i_tenant[t.item], i_stream[t.item], t.service, t.reason, t.due, t.waits from unnest(n_item, n_service, n_reason, n_due, n_waits) as t(item, service, reason, due, waits) where won[t.item]
+      on conflict (tenant, stream, service, reason) do update set waits_for = excluded.waits_for where d.waits_for is distinct from excluded.waits_for;
+  end if;
+  if releasing then
+    update needs d set due_at = now_ms
+      from (select distinct i_tenant[t.at] as tenant, v as topic from unnest(extras) with ordinality as t(extra, at), jsonb_array_elements_text(t.extra->'releases') v where won[t.at]) as q
+     where d.tenant = q.tenant and d.waits_for = q.topic and d.due_at > now_ms;
+  end if;
+
+  j := 0;
+  for i in 1..n loop
+    continue when not won[i];
+    j := j + i_count[i];
+    item := i; outcome := 'appended'; revision := i_expected[i] + i_count[i]; head := i_head[i]; recorded_at := i_recorded_at[i]; pos := first_position - 1 + j; facts := null;
+    return next;
+  end loop;
+  if j <> drawn then raise exception 'append: % events for % announced', drawn, j; end if;
+end $$;
+
+-- A pending artifact becomes complete once; what was erased stays erased. Returns the state after.
+create function n17q.register_artifact(p_tenant text, p_commitment text, p_stream text, p_class text, p_media text, p_bytes bigint, p_state text, p_salt bytea) returns text
+language plpgsql volatile security definer set search_path = n17q, pg_temp as $$
+declare after text;
+begin
+  insert into contents as k (tenant, commitment, stream, class, media, bytes, state, salt) values (p_tenant, p_commitment, p_stream, p_class, p_media, p_bytes, p_state, p_salt)
+    on conflict (tenant, commitment) do update set state = excluded.state, salt = coalesce(excluded.salt, k.salt)
+    where k.state = 'pending' and excluded.state = 'complete' and k.bytes = excluded.bytes and k.class = excluded.class;
+  select state into after from contents where tenant = p_tenant and commitment = p_commitment;
+  return after;
+end $$;
+revoke all on all functions in schema n17q from public;
+`;

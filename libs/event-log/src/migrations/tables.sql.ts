@@ -1,0 +1,164 @@
+/**
+ * Tables of the store, format version 1.
+ *
+ * T1. `events` is append-only: no role but the owner may write it, and triggers refuse UPDATE, DELETE and TRUNCATE to the owner too.
+ * T2. `streams` has no index on a column that changes, so that every append is a heap-only update.
+ * T3. A row of `checkpoints` cannot exist without the event that sealed it (foreign key); the append function keeps the other direction.
+ * T4. Payloads are text: the exact canonical bytes are what was digested. jsonb would normalise them.
+ *
+ * Rows: RUN-1, SEAL-2, SVC-4.
+ */
+export const TABLES = `
+create table n17q.store (
+  one boolean primary key default true check (one),
+  incarnation uuid not null default gen_random_uuid(),
+  format_version integer not null
+);
+insert into n17q.store (format_version) values (1);
+
+-- The head row of a lane is mutex and position counter in one: positions drawn under its lock follow commit order and have no holes.
+-- One lane: its lock also orders everything that runs share (accounts, tenant streams, scopes). More lanes need a new format.
+create table n17q.lanes (
+  lane smallint primary key check (lane = 0),
+  next_position bigint not null
+);
+insert into n17q.lanes (lane, next_position) values (0, 1);
+
+-- recent: hashes of the last append ids, newest first; finds a reused id without an index.
+create table n17q.streams (
+  tenant text not null,
+  stream text not null,
+  revision integer not null,
+  head text not null,
+  recent bigint[] not null,
+  created_at bigint not null,
+  primary key (tenant, stream)
+) with (fillfactor = 70);
+
+create table n17q.events (
+  tenant text not null,
+  stream text not null,
+  revision integer not null,
+  lane smallint not null,
+  position bigint not null,
+  event_id text not null,
+  type text not null,
+  class text not null,
+  wake text not null,
+  schema_version smallint not null,
+  data text not null,
+  meta text not null,
+  trace text,
+  append_id text not null,
+  request_digest text,
+  recorded_at bigint not null,
+  previous text not null,
+  digest text not null,
+  primary key (tenant, stream, revision)
+);
+create unique index events_by_position on n17q.events (lane, position);
+
+create table n17q.contents (
+  tenant text not null,
+  commitment text not null,
+  stream text,
+  class text not null,
+  media text not null,
+  bytes bigint not null,
+  state text not null check (state in ('pending', 'complete', 'erased')),
+  salt bytea,
+  body bytea,
+  primary key (tenant, commitment),
+  check (state <> 'erased' or (salt is null and body is null))
+);
+create index contents_of_stream on n17q.contents (tenant, stream);
+
+create table n17q.sections (
+  tenant text not null,
+  digest text not null,
+  body text not null,
+  primary key (tenant, digest)
+);
+
+create table n17q.checkpoints (
+  tenant text not null,
+  stream text not null,
+  cut integer not null,
+  checkpoint text not null,
+  version integer not null,
+  sealed_revision integer not null,
+  manifest text not null,
+  manifest_digest text not null,
+  primary key (tenant, stream, cut),
+  foreign key (tenant, stream, sealed_revision) references n17q.events (tenant, stream, revision)
+);
+
+-- The newest only. A cache: it may be deleted at any moment and costs reads then.
+create table n17q.snapshots (
+  tenant text not null,
+  stream text not null,
+  revision integer not null,
+  fold_schema text not null,
+  state text not null,
+  primary key (tenant, stream)
+) with (fillfactor = 70);
+
+create table n17q.open_effects (
+  tenant text not null,
+  effect text not null,
+  stream text not null,
+  tool text not null,
+  scope_key text not null,
+  kind text not null,
+  stage text not null,
+  generation text not null,
+  primary key (tenant, effect)
+);
+create index open_effects_by_scope on n17q.open_effects (tenant, scope_key);
+
+create table n17q.needs (
+  tenant text not null,
+  stream text not null,
+  service text not null,
+  reason text not null,
+  due_at bigint not null,
+  waits_for text,
+  primary key (tenant, stream, service, reason)
+);
+create index needs_by_due on n17q.needs (service, due_at);
+create index needs_by_waiting on n17q.needs (tenant, waits_for) where waits_for is not null;
+
+create table n17q.accounts (
+  tenant text not null,
+  dimension text not null,
+  balance bigint not null check (balance >= 0),
+  primary key (tenant, dimension)
+);
+
+create table n17q.relay (
+  lane smallint primary key references n17q.lanes,
+  owner text not null,
+  lease_until bigint not null,
+  epoch bigint not null,
+  cursor_position bigint not null
+);
+insert into n17q.relay (lane, owner, lease_until, epoch, cursor_position) values (0, '', 0, 0, 0);
+
+create function n17q.refuse_rewriting() returns trigger language plpgsql as $$
+begin
+  raise exception 'events are append-only: % is refused', tg_op using errcode = 'insufficient_privilege';
+end $$;
+create trigger events_are_append_only before update or delete or truncate on n17q.events
+  for each statement execute function n17q.refuse_rewriting();
+
+-- lz4 where the server was built with it
+do $$
+begin
+  alter table n17q.events alter column data set compression lz4;
+  alter table n17q.contents alter column body set compression lz4;
+  alter table n17q.sections alter column body set compression lz4;
+  alter table n17q.snapshots alter column state set compression lz4;
+exception when feature_not_supported then
+  raise notice 'this server has no lz4; its default compression is used';
+end $$;
+`;

@@ -1,0 +1,62 @@
+/** One statement per export. None of them takes a lock; each sees one snapshot. */
+import { EVENT_COLUMNS } from './row.js';
+
+/** Index: primary key of streams. */
+export const HEAD = `select revision, head from n17q.streams where tenant = $1 and stream = $2`;
+
+/** A page of a stream: $3 after revision, $4 events, $5 bytes of data; at least one event. Index: primary key of events, range. */
+export const EVENTS_AFTER = `
+select ${EVENT_COLUMNS} from (
+  select p.*, sum(octet_length(p.data)) over (order by p.revision) - octet_length(p.data) as before
+    from (select * from n17q.events where tenant = $1 and stream = $2 and revision > $3 order by revision limit $4) p
+) e where e.before < $5 order by e.revision`;
+
+/** Index: events_by_position, range. $2 after position, $3 events, $4 bytes. */
+export const EVENTS_BY_POSITION = `
+select ${EVENT_COLUMNS} from (
+  select p.*, sum(octet_length(p.data)) over (order by p.position) - octet_length(p.data) as before
+    from (select * from n17q.events where lane = $1 and position > $2::bigint order by position limit $3) p
+) e where e.before < $4 order by e.position`;
+
+const OPEN = (scopes: string): string => `select o.* from n17q.open_effects o where o.tenant = $1 and (${scopes}::text[] is null or o.scope_key = any(${scopes}::text[])) order by o.effect`;
+/** Index: open_effects_by_scope, or its primary key for all of the tenant. $2 scopes or null, $3 limit. */
+export const OPEN_EFFECTS = `${OPEN('$2')} limit $3`;
+
+/**
+ * Everything that a decision rests on, in one snapshot: one statement. $1 tenant, $2 stream, $3 after revision or null for the snapshot's,
+ * $4 events, $5 bytes, $6 fold schema, $7 scopes, or null for all, $8 limit of effects, $9 tenant revisions seen, jsonb.
+ * \`nothing\` in $10: head, snapshot and tail only. Index: primary keys, open_effects_by_scope; the tail is a range of the primary key.
+ */
+export const VIEW = `
+with snap as materialized (
+  select revision, state from n17q.snapshots where tenant = $1 and stream = $2 and fold_schema = $6 and $3::integer is null
+), start as materialized (select coalesce($3::integer, (select revision from snap), 0) as revision),
+page as materialized (
+  select p.*, sum(octet_length(p.data)) over (order by p.revision) - octet_length(p.data) as before
+    from (select * from n17q.events where tenant = $1 and stream = $2 and revision > (select revision from start) order by revision limit $4) p
+)
+select
+  (select row_to_json(h) from (select revision, head from n17q.streams where tenant = $1 and stream = $2) h) as head,
+  (select row_to_json(s) from snap s) as snapshot,
+  (select coalesce(json_agg(t order by t.revision), '[]') from (select ${EVENT_COLUMNS} from page e where e.before < $5) t) as tail,
+  case when $10::text <> 'nothing' then (select coalesce(json_agg(o), '[]') from (${OPEN('$7')} limit $8) o) end as open,
+  case when $10::text <> 'nothing' then (select coalesce(json_agg(json_build_object('stream', s.stream, 'revision', s.revision, 'head', s.head, 'event',
+      (select row_to_json(d) from (select ${EVENT_COLUMNS} from n17q.events e where e.tenant = s.tenant and e.stream = s.stream and e.revision = s.revision
+         and (($9::jsonb)->>s.stream)::integer is distinct from s.revision) d)) order by s.stream), '[]')
+     from n17q.streams s where s.tenant = $1 and s.stream >= 'tenant/' and s.stream < 'tenant0') end as tenant,
+  case when $10::text <> 'nothing' then (select coalesce(json_object_agg(a.dimension, a.balance), '{}') from n17q.accounts a where a.tenant = $1) end as account,
+  n17q.now_ms()::text as now`;
+
+export const ACCOUNT = `select dimension, balance::text as balance from n17q.accounts where tenant = $1`;
+/** Index: needs_by_due. */
+export const NEEDS_DUE = `select tenant, stream, service, reason, due_at::text as due_at, waits_for from n17q.needs where service = $1 and due_at <= n17q.now_ms() - $2::bigint order by due_at limit $3`;
+export const NEEDS_OF = `select tenant, stream, service, reason, due_at::text as due_at, waits_for from n17q.needs where tenant = $1 and stream = $2 order by service, reason`;
+/** Index: primary key of streams, range. */
+export const LIST_RUNS = `select stream, revision, head, created_at::text as created_at from n17q.streams where tenant = $1 and stream >= 'run/' and stream < 'run0' and stream > $2 order by stream limit $3`;
+export const CONTENTS = `select commitment, class, media, bytes::text as bytes, state, salt, body from n17q.contents where tenant = $1 and commitment = any($2::text[])`;
+const CHECKPOINT = 'checkpoint, version, cut, sealed_revision, manifest, manifest_digest';
+export const CHECKPOINT_AT = `select ${CHECKPOINT} from n17q.checkpoints where tenant = $1 and stream = $2 and cut = $3`;
+/** Index: primary key, backwards. */
+export const CHECKPOINT_LATEST = `select ${CHECKPOINT} from n17q.checkpoints where tenant = $1 and stream = $2 order by cut desc limit 1`;
+export const SECTIONS = `select digest, body from n17q.sections where tenant = $1 and digest = any($2::text[])`;
+export const REGISTER_ARTIFACT = `select n17q.register_artifact($1, $2, $3, $4, $5, $6::bigint, $7, $8::bytea) as state`;
