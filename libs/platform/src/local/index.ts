@@ -8,3 +8,4 @@ export { createCluster, own, reachableDataDir } from './postgres-cluster.js';
 export { startPostgres, type PostgresHandle, type StartPostgresOptions } from './postgres.js';
 export { findNatsServer, type NatsBinary } from './nats-binary.js';
 export { startNats, type NatsHandle, type StartNatsOptions } from './nats.js';
+export { isRecordedAlive, recordProcess, stopRecorded, type ProcessRecord } from './recorded-process.js';

@@ -27,3 +27,14 @@ export class LocalServerFault extends Error {
     this.name = 'LocalServerFault';
   }
 }
+
+/** Runs the steps of a start; a full disk met on the way (folders, configuration, log) becomes NO_DISK_SPACE. */
+export async function namingFullDisk<T>(name: string, folder: string, steps: () => Promise<T>): Promise<T> {
+  try {
+    return await steps();
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error;
+    throw new LocalServerFault('NO_DISK_SPACE', `${name} found no space left on the disk of ${folder}: free some and start again.`);
+  }
+}

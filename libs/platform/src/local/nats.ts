@@ -8,7 +8,7 @@
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { LocalServerFault } from './local-server-fault.js';
+import { LocalServerFault, namingFullDisk } from './local-server-fault.js';
 import { findNatsServer } from './nats-binary.js';
 import { signal } from './process-tree.js';
 import { logText, spawnServer, tailOf, untilReady, type Exit, type ServerProcess } from './server-process.js';
@@ -62,9 +62,13 @@ const ANY: Ports = { client: -1, monitor: -1 };
  * @throws LocalServerFault SERVER_BINARY_MISSING, SERVER_VERSION_UNSUPPORTED, PORT_IN_USE, NO_DISK_SPACE, START_FAILED,
  *   START_TIMED_OUT; nothing is left running then.
  */
-export async function startNats(options: StartNatsOptions): Promise<NatsHandle> {
-  const binary = findNatsServer(options.serverPath);
+export function startNats(options: StartNatsOptions): Promise<NatsHandle> {
   const storeDir = resolve(options.storeDir);
+  return namingFullDisk('nats-server', storeDir, () => start(options, storeDir));
+}
+
+async function start(options: StartNatsOptions, storeDir: string): Promise<NatsHandle> {
+  const binary = findNatsServer(options.serverPath);
   mkdirSync(join(storeDir, 'ports'), { recursive: true, mode: 0o700 });
   const files = { storeDir, config: join(storeDir, 'nats.conf'), log: join(storeDir, 'nats.log') };
   let configText = options.configText ?? '';

@@ -10,7 +10,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from './free-port.js';
-import { LocalServerFault } from './local-server-fault.js';
+import { LocalServerFault, namingFullDisk } from './local-server-fault.js';
 import { findPostgres, serverEnv, type PostgresBinaries } from './postgres-binaries.js';
 import { checkClusterVersion, clearForeignLock, createCluster, hasCluster, prepareFolder, SUPERUSER } from './postgres-cluster.js';
 import { spawnServer, tailOf, untilReady, type Exit, type ServerProcess } from './server-process.js';
@@ -70,9 +70,13 @@ const DEFAULTS: Readonly<Record<string, string>> = {
  * @throws LocalServerFault SERVER_BINARY_MISSING, SERVER_VERSION_UNSUPPORTED, PORT_IN_USE (fixed port only), NO_DISK_SPACE,
  *   DATA_DIR_IN_USE, DATA_DIR_UNREACHABLE, START_FAILED, START_TIMED_OUT; nothing is left running then.
  */
-export async function startPostgres(options: StartPostgresOptions): Promise<PostgresHandle> {
-  const binaries = findPostgres();
+export function startPostgres(options: StartPostgresOptions): Promise<PostgresHandle> {
   const dataDir = resolve(options.dataDir);
+  return namingFullDisk('Postgres', dataDir, () => start(options, dataDir));
+}
+
+async function start(options: StartPostgresOptions, dataDir: string): Promise<PostgresHandle> {
+  const binaries = findPostgres();
   if (hasCluster(dataDir)) {
     prepareFolder(dataDir, binaries.account);
     checkClusterVersion(binaries, dataDir);

@@ -43,6 +43,7 @@ export async function openSandbox(options: OpenSandboxOptions = {}): Promise<San
   let postgres: PostgresHandle | undefined;
   let nats: NatsHandle | undefined;
   let closing: Promise<void> | undefined;
+  const isClosed = (): boolean => closing !== undefined;
   const close = (): Promise<void> => (closing ??= endAll(dir, [...services, postgres, nats]));
   try {
     // Settled, not raced: when one fails, the other must be known before it can be ended.
@@ -63,9 +64,13 @@ export async function openSandbox(options: OpenSandboxOptions = {}): Promise<San
     get nats() { return nats ?? missing('nats'); },
     database: (name) => createDatabase(postgres ?? missing('postgres'), name ?? `t_${randomBytes(6).toString('hex')}`),
     spawnService: async (service) => {
-      if (closing !== undefined) throw new Error('this sandbox is closed');
+      if (isClosed()) throw new Error('this sandbox is closed');
       const handle = await spawnService({ dir, ...service });
       services.push(handle);
+      if (isClosed()) { // closed while the program was starting: nobody else would end it
+        await handle.kill();
+        throw new Error('this sandbox was closed meanwhile');
+      }
       return handle;
     },
     close,
