@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { appendFileSync, chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { LocalServerFault } from './local-server-fault.js';
+import { findPostgres } from './postgres-binaries.js';
 import { descendantsOf, isAlive } from './process-tree.js';
 import { startPostgres, type PostgresHandle } from './postgres.js';
 import { tailOf } from './server-process.js';
@@ -67,10 +70,17 @@ describe('the Postgres launcher', () => {
   it('starts when a stale lock file names a living stranger', async () => {
     await postgres.kill();
     const lock = join(dataDir, 'postmaster.pid');
-    writeFileSync(lock, readFileSync(lock, 'utf8').replace(/^\d+/, String(process.pid)));
-    const { port } = postgres;
-    postgres = await startPostgres({ dataDir, superuserPassword: PASSWORD, port });
-    expect((await (await client()).query('SELECT count(*)::int AS n FROM kept')).rows).toEqual([{ n: 1 }]);
+    // Under Postgres's own account, and not its parent: any other stranger Postgres recognises by itself.
+    const stranger = spawn('sleep', ['600'], { stdio: 'ignore', ...findPostgres().account });
+    try {
+      await once(stranger, 'spawn');
+      writeFileSync(lock, readFileSync(lock, 'utf8').replace(/^\d+/, String(stranger.pid)));
+      const { port } = postgres;
+      postgres = await startPostgres({ dataDir, superuserPassword: PASSWORD, port });
+      expect((await (await client()).query('SELECT count(*)::int AS n FROM kept')).rows).toEqual([{ n: 1 }]);
+    } finally {
+      stranger.kill('SIGKILL');
+    }
   }, 30_000);
 
   it('makes a client time out while paused, backends included, and answers when resumed', async () => {
