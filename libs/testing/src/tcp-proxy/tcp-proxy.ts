@@ -54,7 +54,7 @@ export async function startProxy(target: { readonly targetHost: string; readonly
     open.add(connection);
   });
   await listen(server);
-  const each = (act: (connection: ProxiedConnection) => void): void => { for (const connection of [...open]) act(connection); };
+  const each = (act: (connection: ProxiedConnection) => void): void => { for (const connection of open) act(connection); };
   const setHalfOpen = (on: boolean): void => {
     faults.halfOpen = on;
     each((connection) => (on ? connection.hold() : connection.release()));
