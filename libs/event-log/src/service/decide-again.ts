@@ -1,0 +1,41 @@
+/**
+ * The one loop in which a service decides: load, decide, append at the revision that it saw; if another was faster, load and decide
+ * again. Losing is normal; often there is nothing left to do.
+ *
+ * Rows: RUN-1, RUN-4.
+ */
+import { setTimeout as after } from 'node:timers/promises';
+import { failpoint } from '@n17q/platform';
+import type { AppendOutcome } from '@n17q/contracts';
+import type { RunState } from '@n17q/domain';
+import type { Decision, ServiceLog } from './service-log.js';
+
+export const DECISIONS_MAX = 8;
+
+export type Decided<L> =
+  | { readonly kind: 'nothing'; readonly loaded: L }
+  | { readonly kind: 'appended'; readonly loaded: L; readonly decision: Decision; readonly outcome: Extract<AppendOutcome, { kind: 'appended' }> }
+  | { readonly kind: 'refused'; readonly loaded: L; readonly decision: Decision; readonly outcome: Extract<AppendOutcome, { kind: 'refused' }> };
+
+/** Others were faster every time, or the store is busy: try again later. Nothing was done. */
+export class Contended extends Error {
+  constructor(readonly tries: number, readonly last: string) { super(`${tries} decisions in a row were not taken in: ${last}`); this.name = 'Contended'; }
+}
+
+/** `load` reads the store anew each time; `decide` is pure but for ids and says null when there is nothing to do. */
+export async function decideAgain<L>(log: ServiceLog, load: () => Promise<L>, stateOf: (l: L) => RunState, decide: (l: L) => Promise<Decision | null> | Decision | null, jitter: () => number = Math.random): Promise<Decided<L>> {
+  let last = '';
+  for (let tries = 0; tries < DECISIONS_MAX; tries++) {
+    const loaded = await load();
+    failpoint('reactor.after-load');
+    const decision = await decide(loaded);
+    if (decision === null || decision.facts.length === 0) return { kind: 'nothing', loaded };
+    failpoint('reactor.after-decide');
+    const outcome = await log.append(stateOf(loaded), decision);
+    if (outcome.kind === 'appended') return { kind: 'appended', loaded, decision, outcome };
+    if (outcome.kind === 'refused' && outcome.code !== 'REQUIREMENT_FAILED' && outcome.code !== 'BUDGET_SHORT') return { kind: 'refused', loaded, decision, outcome };
+    last = outcome.kind === 'conflict' ? `at revision ${outcome.revision}` : outcome.kind === 'busy' ? outcome.message : `${outcome.code}: ${outcome.message}`;
+    if (tries > 0 || outcome.kind === 'busy') await after(Math.floor(jitter() * 10 * 2 ** tries));
+  }
+  throw new Contended(DECISIONS_MAX, last);
+}
