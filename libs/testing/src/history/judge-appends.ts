@@ -1,8 +1,7 @@
 // Each append against the rows that carry its id.
 
 import type { AppendOperation } from './history.js';
-import type { FinalRow } from './judge.js';
-import type { JudgedAppend, Violation } from './judged.js';
+import type { FinalRow, JudgedAppend, Violation } from './judged.js';
 
 export function judgeAppends(appends: ReadonlyMap<string, JudgedAppend>, rows: readonly FinalRow[], othersWrite: boolean): Violation[] {
   const found: Violation[] = [];

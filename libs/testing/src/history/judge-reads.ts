@@ -1,8 +1,7 @@
 // Reads against the final list, against each other, and against appends that were already answered.
 
 import type { ReadOperation } from './history.js';
-import type { FinalRow } from './judge.js';
-import { rowsByRun, type JudgedAppend, type Violation } from './judged.js';
+import { rowsByRun, type FinalRow, type JudgedAppend, type Violation } from './judged.js';
 
 export function judgeReads(reads: readonly ReadOperation[], appends: ReadonlyMap<string, JudgedAppend>, rows: readonly FinalRow[]): Violation[] {
   const done = reads.filter((read) => read.outcome === 'ok');

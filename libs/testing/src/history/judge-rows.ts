@@ -1,7 +1,6 @@
 // The final rows by themselves: revisions of each run, positions of each lane.
 
-import type { FinalRow } from './judge.js';
-import { rowsByRun, type Violation } from './judged.js';
+import { rowsByRun, type FinalRow, type Violation } from './judged.js';
 
 export function judgeRevisions(rows: readonly FinalRow[]): Violation[] {
   const found: Violation[] = [];

@@ -17,19 +17,7 @@ import { judgeAppends, judgePredecessors } from './judge-appends.js';
 import { judgeReads } from './judge-reads.js';
 import { judgePositions, judgeRevisions } from './judge-rows.js';
 import { judgeRealTime } from './judge-real-time.js';
-import { groupAppends, type Violation } from './judged.js';
-
-/** One row as read from the store when everything is quiet. `position` in decimal digits may exceed a safe number, hence bigint or string too. */
-export interface FinalRow {
-  readonly run: string;
-  readonly revision: number;
-  readonly position: number | bigint | string;
-  /** Absent where there is one lane only. */
-  readonly lane?: number;
-  readonly eventId: string;
-  readonly appendId: string;
-  readonly digest: string;
-}
+import { groupAppends, type FinalRow, type Violation } from './judged.js';
 
 export interface JudgeOptions {
   /** Where a lane starts; 1 by default. */

@@ -1,10 +1,21 @@
 import type { AppendOperation, HistoryOperation } from './history.js';
-import type { FinalRow } from './judge.js';
 
 export const CHECKS = [
   'REVISIONS', 'POSITIONS', 'OK_APPEND', 'CONFLICT_APPEND', 'UNKNOWN_APPEND', 'REAL_TIME', 'READS', 'PREDECESSOR', 'PHANTOM',
 ] as const;
 export interface Violation { readonly check: (typeof CHECKS)[number]; readonly run: string | undefined; readonly words: string }
+
+/** One row as read from the store when everything is quiet. `position` in decimal digits may exceed a safe number, hence bigint or string too. */
+export interface FinalRow {
+  readonly run: string;
+  readonly revision: number;
+  readonly position: number | bigint | string;
+  /** Absent where there is one lane only. */
+  readonly lane?: number;
+  readonly eventId: string;
+  readonly appendId: string;
+  readonly digest: string;
+}
 
 /** All tries of one append id, with the rows that carry it. */
 export interface JudgedAppend {

@@ -1,1 +1,2 @@
-export { startProxy, type Direction, type ProxyCounts, type TcpProxy } from './tcp-proxy.js';
+export type { Direction } from './proxied-connection.js';
+export { startProxy, type ProxyCounts, type TcpProxy } from './tcp-proxy.js';

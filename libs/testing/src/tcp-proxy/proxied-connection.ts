@@ -1,7 +1,17 @@
 // One proxied connection: two lanes of bytes, each with a queue that keeps order under delay and hold.
 
 import { connect, type Socket } from 'node:net';
-import type { Direction, ProxyFaults } from './tcp-proxy.js';
+
+export type Direction = 'toTarget' | 'toClient';
+
+export interface ProxyFaults {
+  cut: boolean;
+  dropReplies: boolean;
+  halfOpen: boolean;
+  delayMs: number;
+  /** Bytes that may still pass in this direction before the connection that carries the last one is reset. */
+  resetAfter: { direction: Direction; bytesLeft: number } | undefined;
+}
 
 interface Counts { bytesToTarget: number; bytesToClient: number; bytesDropped: number }
 /** `undefined` as bytes stands for the end of the stream. */

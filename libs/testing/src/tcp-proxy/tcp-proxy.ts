@@ -5,18 +5,7 @@
 // 3. Bytes that were swallowed are never made up for: a connection that lost some is reset when the fault is lifted.
 
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { ProxiedConnection } from './proxied-connection.js';
-
-export type Direction = 'toTarget' | 'toClient';
-
-export interface ProxyFaults {
-  cut: boolean;
-  dropReplies: boolean;
-  halfOpen: boolean;
-  delayMs: number;
-  /** Bytes that may still pass in this direction before the connection that carries the last one is reset. */
-  resetAfter: { direction: Direction; bytesLeft: number } | undefined;
-}
+import { ProxiedConnection, type Direction, type ProxyFaults } from './proxied-connection.js';
 
 export interface ProxyCounts { readonly connections: number; readonly bytesToTarget: number; readonly bytesToClient: number; readonly bytesDropped: number }
 
