@@ -1,0 +1,24 @@
+import type { Json, Usage } from '@n17q/domain';
+import { withoutCarriers } from '../carriers.js';
+
+const NATIVE_CHARS_MAX = 16 * 1024;
+
+/**
+ * The provider's counts, and ours. Ours: input with what tools put into the prompt, output with thoughts; cached input is
+ * part of the input and not added again. A number that the provider did not give is absent, never zero.
+ */
+export function usageOf(metadata: unknown): Usage {
+  if (metadata === null || typeof metadata !== 'object' || Array.isArray(metadata)) return { native: null };
+  const of = metadata as Readonly<Record<string, unknown>>;
+  const count = (name: string): number | undefined => (Number.isSafeInteger(of[name]) && (of[name] as number) >= 0 ? of[name] as number : undefined);
+  const [prompt, candidates, total] = [count('promptTokenCount'), count('candidatesTokenCount'), count('totalTokenCount')];
+  const inputTokens = prompt === undefined ? undefined : prompt + (count('toolUsePromptTokenCount') ?? 0);
+  // the wire leaves out zero counts, so an answer of thoughts alone has no candidates: the total still tells
+  const outputTokens = candidates !== undefined ? candidates + (count('thoughtsTokenCount') ?? 0)
+    : total !== undefined && inputTokens !== undefined && total >= inputTokens ? total - inputTokens : undefined;
+  const native = withoutCarriers(metadata as Json).value;
+  return {
+    native: JSON.stringify(native).length <= NATIVE_CHARS_MAX ? native : null,
+    ...(inputTokens === undefined ? {} : { inputTokens }), ...(outputTokens === undefined ? {} : { outputTokens }),
+  };
+}
