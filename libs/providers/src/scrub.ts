@@ -15,6 +15,6 @@ export function scrubbed(text: string, known: readonly string[] = []): string {
   let clean = text.slice(0, 256 * 1024);
   for (const value of known) if (value.length >= 4) clean = clean.replaceAll(value, '[…]');
   clean = clean.replace(TOKEN_SHAPED, (run) => (WORDS.test(run) ? run : '[…]'));
-  clean = clean.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
+  clean = clean.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim();
   return clean.length <= MESSAGE_CHARS_MAX ? clean : `${clean.slice(0, MESSAGE_CHARS_MAX)}…`;
 }

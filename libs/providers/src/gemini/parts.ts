@@ -72,11 +72,11 @@ function callFault(call: unknown, text: string, span: Span | undefined): string 
   return args !== undefined && hasInexactNumber(sliceOf(text, args)) ? 'an argument is a number that cannot be kept exactly' : undefined;
 }
 
-/** A whole number that parsing would change must not become an argument of an effect. */
+/** A whole number that would be written back with other digits must not become an argument of an effect. */
 function hasInexactNumber(json: string): boolean {
   let inexact = false;
   const reviver = (_key: string, value: unknown, context?: { source?: string }): unknown => {
-    if (typeof value === 'number' && (!Number.isFinite(value) || (/^-?\d+$/.test(context?.source ?? '') && !Number.isSafeInteger(value)))) inexact = true;
+    if (typeof value === 'number' && (!Number.isFinite(value) || (/^-?[1-9]\d*$/.test(context?.source ?? '') && String(value) !== context?.source))) inexact = true;
     return value;
   };
   JSON.parse(json, reviver as (key: string, value: unknown) => unknown);

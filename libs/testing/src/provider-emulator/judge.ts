@@ -17,7 +17,7 @@ import { sha256, type Signatures } from './signatures.js';
 export interface Strictness {
   readonly account: boolean;
   readonly model: boolean;
-  /** The contents before a signed output are, byte for byte, those that it answered. */
+  /** The contents before a signed output are, byte for byte, those that it answered; the output has all its parts in order. */
   readonly prefix: boolean;
   /** The system instruction and the tools are those of the request that it answered. */
   readonly frame: boolean;
@@ -42,6 +42,10 @@ export function partDigest(part: WirePart): string {
   const { thoughtSignature: _, ...visible } = part;
   const call = visible.functionCall;
   return sha256(canonical(call === undefined ? visible : { ...visible, functionCall: { ...call, args: call.args ?? {} } }));
+}
+
+export function outputDigest(parts: readonly WirePart[]): string {
+  return sha256(parts.map(partDigest).join('\n'));
 }
 
 export function prefixDigest(contentsSource: string, frameSource: string): string {
@@ -77,6 +81,6 @@ function isOwn(value: string, part: WirePart, request: ReadRequest, at: number, 
   const [contents, frame] = binding.prefix.split('.');
   return !(strict.account && binding.account !== account)
     && !(strict.model && binding.model !== model)
-    && !(strict.prefix && contents !== sha256(request.before[at] ?? ''))
+    && !(strict.prefix && (contents !== sha256(request.before[at] ?? '') || binding.output !== outputDigest(request.contents[at]?.parts ?? [])))
     && !(strict.frame && frame !== sha256(request.frameSource));
 }

@@ -1,6 +1,6 @@
 /** A scripted reply as the provider's answer, with its signatures minted. */
 import { randomBytes } from 'node:crypto';
-import { partDigest, prefixDigest } from './judge.js';
+import { outputDigest, partDigest, prefixDigest } from './judge.js';
 import type { ReadRequest, WirePart } from './request.js';
 import type { ScriptedReply } from './scenario.js';
 import type { Signatures } from './signatures.js';
@@ -35,10 +35,10 @@ export function answerOf(reply: ScriptedReply, context: AnswerContext): string {
 }
 
 function signedParts(reply: ScriptedReply, context: AnswerContext): WirePart[] {
-  const sign = (part: WirePart): WirePart => ({ ...part, thoughtSignature: context.signatures.mint({
-    account: context.account, model: context.model, part: partDigest(part), prefix: prefixDigest(context.request.contentsSource, context.request.frameSource),
+  const sign = (part: WirePart, output: readonly WirePart[]): WirePart => ({ ...part, thoughtSignature: context.signatures.mint({
+    account: context.account, model: context.model, part: partDigest(part), output: outputDigest(output), prefix: prefixDigest(context.request.contentsSource, context.request.frameSource),
   }, reply.signature?.large) });
-  if (reply.parts !== undefined) return (reply.parts as readonly WirePart[]).map((part) => (part.thoughtSignature === '$SIGN' ? sign(part) : part));
+  if (reply.parts !== undefined) return (reply.parts as readonly WirePart[]).map((part, _, all) => (part.thoughtSignature === '$SIGN' ? sign(part, all) : part));
   const parts: WirePart[] = [
     ...(reply.thought === undefined ? [] : [{ text: reply.thought, thought: true }]),
     ...(reply.text === undefined ? [] : [{ text: reply.text }]),
@@ -49,7 +49,7 @@ function signedParts(reply: ScriptedReply, context: AnswerContext): WirePart[] {
   ];
   const firstCall = parts.findIndex((part) => part.functionCall !== undefined);
   const placement = reply.signature?.placement ?? (firstCall >= 0 ? 'first-call' : 'last-part');
-  if (placement === 'empty-text') return [...parts, sign({ text: '' })];
+  if (placement === 'empty-text') return [...parts, sign({ text: '' }, [...parts, { text: '' }])];
   const at = { 'first-call': firstCall, 'last-part': parts.length - 1, thought: parts.findIndex((part) => part.thought === true), none: -1 }[placement];
-  return parts.map((part, i) => (i === at ? sign(part) : part));
+  return parts.map((part, i) => (i === at ? sign(part, parts) : part));
 }

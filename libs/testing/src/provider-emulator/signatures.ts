@@ -2,12 +2,12 @@
  * Opaque values that only this server can read, and that know what they were issued for.
  *
  * S1. A value is encrypted and authenticated with the server's key: none can be made or changed elsewhere.
- * S2. It holds the account, the model, the digest of the contents that it answered, and the digest of its part.
+ * S2. It holds the account, the model, and digests of the contents that it answered, of its part, and of the whole output.
  * S3. Lengths vary, `+`, `/` and `=` always occur, and a large one is longer than 64 KiB.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
-export interface Binding { readonly account: string; readonly model: string; readonly prefix: string; readonly part: string }
+export interface Binding { readonly account: string; readonly model: string; readonly prefix: string; readonly part: string; readonly output: string }
 
 export const sha256 = (text: string | Uint8Array): string => createHash('sha256').update(text).digest('hex');
 
