@@ -130,8 +130,11 @@ export interface ProviderAdapter {
   profile(model: string): CapabilityProfile | undefined;
   /** Pure. Refuses a plan that the provider would refuse, and one whose required pieces are absent: nothing is sent then. */
   project(plan: GenerationPlan, route: Route, pieces: PieceMap): Projection;
-  /** Pure. Places whose pieces must be there for the request to be legal now. */
-  required(plan: GenerationPlan, route: Route): readonly PiecePlace[];
+  /**
+   * Pure. Places whose pieces must be there for the request to be legal now. Where a provider allows more than one place,
+   * `pieces` decides which; without them the usual place is named.
+   */
+  required(plan: GenerationPlan, route: Route, pieces?: PieceMap): readonly PiecePlace[];
   /** One wire request or none; never rejects for what the network or the peer does. Each call is a new request. */
   send(request: WireRequest, endpoint: Endpoint, options: SendOptions): Promise<OnceOutcome>;
   /** Pure but for `newCallId`. */

@@ -4,7 +4,7 @@ import type { ProviderAdapter } from '../adapter.js';
 import { isHeaderSafe } from '../credentials.js';
 import { interpretGemini } from './interpret.js';
 import { GEMINI_MODELS, type ModelCatalogue } from './models.js';
-import { firstCalls } from './pieces.js';
+import { signedPlaces } from './pieces.js';
 import { projectGemini } from './project.js';
 
 /** `catalogue`: models that may be used and what they can. */
@@ -14,7 +14,7 @@ export function geminiAdapter(catalogue: ModelCatalogue = GEMINI_MODELS): Provid
     name: 'gemini',
     profile,
     project: (plan, route, pieces) => projectGemini(plan, route, pieces, catalogue),
-    required: (plan, route) => (profile(route.model)?.opaqueRequired === 'never' ? [] : firstCalls(plan)),
+    required: (plan, route, pieces) => (profile(route.model)?.opaqueRequired === 'never' ? [] : signedPlaces(plan, pieces)),
     async send(request, endpoint, options) {
       // a header that cannot be written would throw after the connection counts as used
       if (!isHeaderSafe(endpoint.credential)) return { kind: 'not-sent', cause: 'CREDENTIAL_MALFORMED' };

@@ -4,7 +4,7 @@ import { scrubbed } from '../scrub.js';
 import { geminiAdapter } from './adapter.js';
 
 const adapter = geminiAdapter();
-function read(body: string | Buffer, status = 200, headers = {}): Interpretation {
+function read(body: string | Uint8Array, status = 200, headers = {}): Interpretation {
   return adapter.interpret({ kind: 'answered', status, headers, body: Buffer.from(body as string) }, { generation: 'g', newCallId: (i) => `c${i}`, offered: ['f'] });
 }
 const answer = (parts: string, more = ''): string => `{"candidates":[{"content":{"role":"model","parts":${parts}},"finishReason":"STOP"}]${more}}`;

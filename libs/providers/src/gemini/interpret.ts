@@ -72,7 +72,7 @@ function interpretAnswer(text: string, json: unknown, context: InterpretContext,
   if (typeof reason !== 'string' || reason === '') return unknown('NO_TERMINAL_MARKER'); // keeps I1
   const { finish, refusal } = finishOf(reason);
   if (refusal !== undefined) { // keeps I2: before any part is looked at
-    return badEnd(refusal.code, refusal.class, `${reason} ${String(candidate['finishMessage'] ?? '')}`, { ...ended, finish });
+    return badEnd(refusal.code, refusal.class, `${reason} ${typeof candidate['finishMessage'] === 'string' ? candidate['finishMessage'] : ''}`, { ...ended, finish });
   }
   const first = itemSpans(text, memberSpan(text, wholeSpan(text), 'candidates') ?? { start: 0, end: 0 })[0];
   const span = memberSpan(text, memberSpan(text, first, 'content'), 'parts');

@@ -21,12 +21,19 @@ export function currentTurn(plan: GenerationPlan): readonly Output[] {
   return plan.entries.slice(from + 1).filter((entry): entry is Output => entry.kind === 'output');
 }
 
-/** First call of each step of the current turn (G1). */
-export function firstCalls(plan: GenerationPlan): readonly PiecePlace[] {
+/** Where each step of the current turn is signed, or would have to be: at its first call unless a part before it is (G1). */
+export function signedPlaces(plan: GenerationPlan, pieces: PieceMap = new Map()): readonly PiecePlace[] {
   return currentTurn(plan).flatMap((output) => {
-    const partIndex = output.parts.findIndex((part) => part.kind === 'call');
-    return partIndex < 0 ? [] : [{ generation: output.generation, partIndex }];
+    const first = output.parts.findIndex((part) => part.kind === 'call');
+    return first < 0 ? [] : [{ generation: output.generation, partIndex: signedAt(pieces.get(output.generation) ?? [], first) ?? first }];
   });
+}
+
+/** The part that signs a step whose first call is part `first`. */
+function signedAt(pieces: readonly OpaquePiece[], first: number): number | undefined {
+  const signed = pieces.filter((piece) => (signatureOf(piece) ?? '') !== '');
+  return (signed.find((piece) => piece.placement === 'side' && piece.partIndex === first)
+    ?? signed.find((piece) => piece.placement === 'part' && piece.partIndex < first))?.partIndex;
 }
 
 /** The first thing that is wrong with the pieces of one output, by form and place alone. */
@@ -52,9 +59,7 @@ export function unsignedStep(plan: GenerationPlan, pieces: PieceMap): Projection
   for (const [index, output] of currentTurn(plan).entries()) {
     const first = output.parts.findIndex((part) => part.kind === 'call');
     if (first < 0) continue;
-    const signed = (pieces.get(output.generation) ?? []).some((piece) =>
-      (piece.placement === 'side' ? piece.partIndex === first : piece.partIndex < first) && (signatureOf(piece) ?? '') !== '');
-    if (!signed) return { kind: 'refused', code: 'PIECE_MISSING', generation: output.generation, partIndex: first, step: index + 1, message: `protocol state missing: the first call of step ${index + 1} has no signature` };
+    if (signedAt(pieces.get(output.generation) ?? [], first) === undefined) return { kind: 'refused', code: 'PIECE_MISSING', generation: output.generation, partIndex: first, step: index + 1, message: `protocol state missing: the first call of step ${index + 1} has no signature` };
   }
   return undefined;
 }

@@ -22,7 +22,7 @@ describe('projection', () => {
       + '"contents":[{"role":"user","parts":[{"text":"start"}]},'
       + '{"role":"model","parts":[{"text":"","thought":true},{"functionCall":{"args":{},"name":"f"},"thoughtSignature":"A\\/+="},{"functionCall":{"args":{},"name":"g"}}]},'
       + '{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"result":"yes"}}},{"functionResponse":{"name":"g","response":{"error":"no"}}},'
-      + '{"text":"[state of the run now: data, 3 characters]\\nnow\\n[end of the state of the run]"}]}],'
+      + '{"text":"[state of the run, 3 characters]\\nnow\\n[end of the state of the run]"}]}],'
       + '"generationConfig":{"maxOutputTokens":5}}');
   });
 
@@ -65,7 +65,12 @@ describe('projection', () => {
   });
 
   it('takes a signed thought before the call in place of a signature on it', () => {
-    expect(project(plan([input, output, results]), [{ ...thought, bytes: Buffer.from('{"text":"","thought":true,"thoughtSignature":"AA=="}') }])).toMatchObject({ kind: 'projected' });
+    const of = plan([input, output, results]);
+    const signed = [{ ...thought, bytes: Buffer.from('{"text":"","thought":true,"thoughtSignature":"AA=="}') }];
+    expect(project(of, signed)).toMatchObject({ kind: 'projected' });
+    expect(adapter.required(of, route, new Map([['g1', signed]]))).toEqual([{ generation: 'g1', partIndex: 0 }]);
+    expect(adapter.required(of, route, new Map([['g1', [thought, side]]]))).toEqual([{ generation: 'g1', partIndex: 1 }]);
+    expect(adapter.required(of, route, new Map([['g1', [thought]]]))).toEqual([{ generation: 'g1', partIndex: 1 }]);
   });
 
   it('knows only the models of its catalogue', () => {

@@ -148,5 +148,5 @@ function responseOf(result: CallResult): Json {
 
 /** The length in the heading is what bounds the text: no content can imitate its own end. */
 function delimited(state: string): string {
-  return `[state of the run now: data, ${state.length} characters]\n${state}\n[end of the state of the run]`;
+  return `[state of the run, ${state.length} characters]\n${state}\n[end of the state of the run]`;
 }

@@ -15,13 +15,27 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Phrasing } from './answers.js';
-import type { ProviderEmulator } from './emulator.js';
 import { json, type Fault } from './faults.js';
 import type { Strictness } from './judge.js';
+import type { LedgerView } from './ledger.js';
 import type { Script } from './scenario.js';
 import { sha256 } from './signatures.js';
 
-export function serveControl(emulator: ProviderEmulator, token: string | undefined, req: IncomingMessage, res: ServerResponse, url: URL, body: Buffer): void {
+/** What may be done to a running emulator, over HTTP or in its own process. */
+export interface EmulatorControl {
+  ledger(): LedgerView;
+  requestBody(order: number): string | undefined;
+  setScenario(scenario: Script): void;
+  setStrict(strict: Partial<Strictness>): void;
+  setErrors(form: { readonly phrasing?: Phrasing; readonly wrap?: boolean }): void;
+  addAccount(name: string, key: string): void;
+  removeAccount(name: string): boolean;
+  addFault(fault: Fault, account?: string): void;
+  held(): readonly number[];
+  release(order?: number): number;
+}
+
+export function serveControl(emulator: EmulatorControl, token: string | undefined, req: IncomingMessage, res: ServerResponse, url: URL, body: Buffer): void {
   if (token === undefined || token === '' || !same(req.headers.authorization ?? '', `Bearer ${token}`)) return json(res, 401, { error: 'control token missing or wrong' });
   let order: Readonly<Record<string, unknown>>;
   try {
@@ -34,7 +48,7 @@ export function serveControl(emulator: ProviderEmulator, token: string | undefin
   json(res, 200, answer);
 }
 
-function obey(emulator: ProviderEmulator, what: string, order: Readonly<Record<string, unknown>>): unknown {
+function obey(emulator: EmulatorControl, what: string, order: Readonly<Record<string, unknown>>): unknown {
   const body = /^GET requests\/(\d+)\/body$/.exec(what)?.[1];
   if (body !== undefined) return { body: emulator.requestBody(Number(body)) ?? null };
   const removed = /^DELETE accounts\/([a-z0-9._-]+)$/.exec(what)?.[1];

@@ -39,10 +39,13 @@ describe('provider emulator', () => {
     expect(emulator.ledger()).toMatchObject({ requests: 2, executed: 2, refused: 0, byAccountAndModel: { 'a/gemini-3-pro-preview': { requests: 2, executed: 2 } } });
   });
 
+  /** Without the signature on its first part. */
+  const bare = (content: Content): Content => edit(content, 0, (part) => Object.fromEntries(Object.entries(part).filter(([name]) => name !== 'thoughtSignature')));
+
   type Change = (contents: [Content, Content, Content]) => unknown[];
   const signature = (value: string): Change => ([u, m, r]) => [u, edit(m, 0, (part) => ({ ...part, thoughtSignature: value })), r];
   const altered: Change = ([u, m, r]) => [u, edit(m, 0, (part) => ({ ...part, thoughtSignature: `${(part.thoughtSignature as string)[0] === 'A' ? 'B' : 'A'}${(part.thoughtSignature as string).slice(1)}` })), r];
-  const missing: Change = ([u, m, r]) => [u, edit(m, 0, ({ thoughtSignature: _, ...part }) => part), r];
+  const missing: Change = ([u, m, r]) => [u, bare(m), r];
   it.each<[string, Change, string, string?]>([
     ['a missing signature', missing, 'Function call is missing a thought_signature in functionCall parts.', 'Unable to submit request because function call `default_api:lookup` in the 2. content block is missing a `thought_signature`.'],
     ['its place', missing, '`default_api:lookup` , position 2.'],
@@ -78,7 +81,6 @@ describe('provider emulator', () => {
     const emulator = await start({ scenario: [{ reply: { calls: [{ tool: 'lookup' }] } }, { reply: { calls: [{ tool: 'lookup' }] } }, { reply: { text: 'end' } }, { reply: { text: 'more' } }] });
     const [u, first, r] = await turn(emulator);
     const second = (await post(emulator, { contents: [u, first, r] })).body.candidates?.[0]?.content as Content;
-    const bare = (content: Content): Content => edit(content, 0, ({ thoughtSignature: _, ...part }) => part);
     const status = async (contents: Content[], model?: string): Promise<number> => (await post(emulator, { contents }, model === undefined ? {} : { model })).status;
     expect(await status([u, first, r, second, r])).toBe(200);
     expect(await status([u, bare(first), r, second, r])).toBe(400);
@@ -135,7 +137,7 @@ describe('provider emulator', () => {
 
   it('chooses steps by what the latest content says before it chooses by position', async () => {
     const emulator = await start({ scenario: [{ reply: { text: 'first' } }, { when: { contains: 'budget' }, reply: { text: 'money' } }, { when: { resultOf: 'lookup', position: 1 }, reply: { text: 'looked' } }] });
-    const say = async (contents: Content[]) => ((await post(emulator, { contents })).body.candidates?.[0]?.content as Content).parts[0]?.text;
+    const say = async (contents: Content[]) => (await post(emulator, { contents })).body.candidates?.[0]?.content.parts[0]?.text;
     expect([await say([user('x')]), await say([user('x')]), await say([user('the budget')])]).toEqual(['first', 'first', 'money']);
     expect(await say([user('x'), { role: 'model', parts: [{ text: 'first' }] }, user('budget')])).toBe('money');
   });

@@ -13,7 +13,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ERRORS, type ApiError, type Phrasing } from './answers.js';
-import { serveControl } from './control.js';
+import { serveControl, type EmulatorControl } from './control.js';
 import { breakAnswer, executes, json, type Fault } from './faults.js';
 import { judge, LENIENT, type Strictness } from './judge.js';
 import { Ledger, type LedgerEntry, type LedgerView } from './ledger.js';
@@ -54,7 +54,7 @@ const PATH = /^\/v1(?:beta)?\/models\/([^/:]+):generateContent$/;
 
 type Judged = { readonly request: ReadRequest; readonly account: string; readonly model: string };
 
-export class ProviderEmulator {
+export class ProviderEmulator implements EmulatorControl {
   readonly #server: Server;
   readonly #signatures: Signatures;
   readonly #accounts: Map<string, { readonly key: string; removed: boolean }>;

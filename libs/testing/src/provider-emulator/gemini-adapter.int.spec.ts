@@ -249,7 +249,7 @@ describe('gemini adapter against the emulator', () => {
   });
 
   it('[CON-2] goes on under another account and model from past steps told as text, without any piece', async () => {
-    const emulator = await start({ scenario: { steps: THREE, pastStep: 'past step \\d+:' } });
+    const emulator = await start({ scenario: { steps: THREE, pastStep: '^past step \\d+:' } });
     const run = talk(emulator, { credential: 'key-of-b', model: 'gemini-3-flash-preview' });
     run.entries = [{ kind: 'input', text: 'repair it\npast step 1: lookup a, commit b\npast step 2: commit x' }];
     expect((await run.accepted()).parts).toMatchObject([{ kind: 'text', text: 'finished' }]);

@@ -38,11 +38,12 @@ const BYPASS = new Set(['skip_thought_signature_validator', 'context_engineering
 const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
 
 /** What a signature covers of its part. */
-export function partDigest(part: WirePart): string {
-  const { thoughtSignature: _, ...visible } = part;
-  const call = visible.functionCall;
-  return sha256(canonical(call === undefined ? visible : { ...visible, functionCall: { ...call, args: call.args ?? {} } }));
+export function visibleJson(part: WirePart): string {
+  const { text, thought, functionCall: call, functionResponse } = part;
+  return canonical({ text: text ?? null, thought: thought ?? false, functionResponse: functionResponse ?? null, functionCall: call === undefined ? null : { ...call, args: call.args ?? {} } });
 }
+
+export const partDigest = (part: WirePart): string => sha256(visibleJson(part));
 
 export function outputDigest(parts: readonly WirePart[]): string {
   return sha256(parts.map(partDigest).join('\n'));

@@ -1,6 +1,6 @@
 /** A scripted reply as the provider's answer, with its signatures minted. */
 import { randomBytes } from 'node:crypto';
-import { outputDigest, partDigest, prefixDigest } from './judge.js';
+import { outputDigest, partDigest, prefixDigest, visibleJson } from './judge.js';
 import type { ReadRequest, WirePart } from './request.js';
 import type { ScriptedReply } from './scenario.js';
 import type { Signatures } from './signatures.js';
@@ -20,7 +20,7 @@ export function answerOf(reply: ScriptedReply, context: AnswerContext): string {
   if (reply.blockReason !== undefined) return JSON.stringify({ promptFeedback: { blockReason: reply.blockReason }, usageMetadata: { promptTokenCount: context.promptTokens, totalTokenCount: context.promptTokens }, ...head });
   const parts = signedParts(reply, context);
   const tokens = (text: string): number => Math.ceil(text.length / 4);
-  const candidatesTokenCount = tokens(JSON.stringify(parts.map(({ thoughtSignature: _, ...part }) => part)));
+  const candidatesTokenCount = tokens(parts.map(visibleJson).join());
   const thoughtsTokenCount = tokens(reply.thought ?? '');
   const candidate = {
     content: { role: 'model', ...(parts.length === 0 ? {} : { parts }) },

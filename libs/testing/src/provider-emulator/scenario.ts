@@ -41,7 +41,7 @@ export interface When {
 export interface Step { readonly when?: When; readonly reply: ScriptedReply }
 export interface Script {
   readonly steps: readonly Step[];
-  /** Regular expression; each match in the texts of user contents is one past step. */
+  /** Regular expression, `^` at any line; each match in the texts of user contents is one past step. */
   readonly pastStep?: string;
   readonly otherwise?: ScriptedReply;
 }
@@ -82,7 +82,7 @@ export function scenarioRequest(request: ReadRequest, account: string, model: st
 export async function replyOf(scenario: Scenario, request: ScenarioRequest, history: readonly PastReply[]): Promise<ScriptedReply | undefined> {
   if ('next' in scenario) return scenario.next(request, history);
   const script: Script = 'steps' in scenario ? scenario : { steps: scenario };
-  const past = script.pastStep === undefined ? 0 : [...request.userText.matchAll(new RegExp(script.pastStep, 'gu'))].length;
+  const past = script.pastStep === undefined ? 0 : [...request.userText.matchAll(new RegExp(script.pastStep, 'gmu'))].length;
   const position = request.outputs + past;
   const matched = script.steps.find((step) => step.when !== undefined && matches(step.when, request, position));
   return (matched ?? script.steps.filter((step) => step.when === undefined)[position])?.reply ?? script.otherwise;
