@@ -34,7 +34,7 @@ describe('provider emulator as a process', () => {
     return `http://127.0.0.1:${said.port}`;
   }
 
-  it('[CON-4] takes back, after its own restart, what it signed before', async () => {
+  it('takes back, after its own restart, what it signed before', async () => {
     await writeFile(join(folder, 'accounts.json'), '{"a":"key-a"}');
     await writeFile(join(folder, 'scenario.mjs'), 'export const next = ({ outputs }) => (outputs === 0 ? { calls: [{ tool: "f" }] } : { text: "end" });');
     const args = ['--accounts', join(folder, 'accounts.json'), '--scenario', join(folder, 'scenario.mjs'), '--strict', 'account,model,prefix,frame', '--no-call-ids'];

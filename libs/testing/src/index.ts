@@ -4,6 +4,7 @@ export {
   CHECKS, HistoryRecorder, judgeHistory, type AppendCall, type AppendIntent, type AppendOperation, type FinalRow, type HistoryOperation, type JudgeOptions, type Judgement,
   type ReadCall, type ReadOperation, type SeenEvent, type SeenRow, type Violation,
 } from './history/index.js';
+export {
   EMULATED_MODELS, PROVIDER_ERRORS, ProviderEmulator, startProviderEmulator,
   type EmulatedModel, type PastReply, type Phrasing, type ProviderEmulatorOptions, type ProviderFault, type ProviderLedgerEntry, type ProviderLedgerView,
   type Scenario, type ScenarioModule, type ScenarioRequest, type Script, type ScriptedCall, type ScriptedReply, type Step, type Strictness, type When,

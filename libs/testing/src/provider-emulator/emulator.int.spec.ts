@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { until } from '../sandbox/index.js';
 import { startProviderEmulator, type ProviderEmulator, type ProviderEmulatorOptions } from './emulator.js';
 
 interface Part { text?: string; thought?: boolean; thoughtSignature?: string; functionCall?: { id?: string; name: string; args?: object }; functionResponse?: { id?: string; name: string; response: object } }
@@ -31,7 +32,7 @@ describe('provider emulator', () => {
   }
   const edit = (content: Content, at: number, change: (part: Part) => Part): Content => ({ ...content, parts: content.parts.map((part, i) => (i === at ? change(part) : part)) });
 
-  it('[CON-1] signs the first call alone, and takes the turn back with its sibling unsigned', async () => {
+  it('signs the first call alone, and takes the turn back with its sibling unsigned', async () => {
     const emulator = await start();
     const contents = await turn(emulator);
     expect(contents[1].parts.map((part) => part.thoughtSignature !== undefined)).toEqual([true, false]);
@@ -66,7 +67,7 @@ describe('provider emulator', () => {
     ['a part with two data fields', () => [{ role: 'user', parts: [{ text: 'x', functionCall: { name: 'y' } }] }], "required oneof field 'data'"],
     ['an unknown field of a part', () => [{ role: 'user', parts: [{ text: 'x', colour: 1 }] }], 'Unknown name "colour" at \'contents[0].parts[0]\''],
     ['an unknown role', () => [{ role: 'assistant', parts: [{ text: 'x' }] }], 'Please use a valid role: user, model.'],
-  ])('[CON-2] refuses %s with the documented sentence', async (_name, change, message, cloud = '') => {
+  ])('refuses %s with the documented sentence', async (_name, change, message, cloud = '') => {
     const emulator = await start();
     const contents = change(await turn(emulator));
     expect(await post(emulator, { contents })).toMatchObject({ status: 400, body: { error: { code: 400, status: 'INVALID_ARGUMENT', message: expect.stringContaining(message) as unknown } } });
@@ -77,7 +78,7 @@ describe('provider emulator', () => {
     expect(emulator.ledger().executed).toBe(1);
   });
 
-  it('[CON-2] wants every step of the current turn signed, and none of an earlier turn', async () => {
+  it('wants every step of the current turn signed, and none of an earlier turn', async () => {
     const emulator = await start({ scenario: [{ reply: { calls: [{ tool: 'lookup' }] } }, { reply: { calls: [{ tool: 'lookup' }] } }, { reply: { text: 'end' } }, { reply: { text: 'more' } }] });
     const [u, first, r] = await turn(emulator);
     const second = (await post(emulator, { contents: [u, first, r] })).body.candidates?.[0]?.content as Content;
@@ -99,7 +100,7 @@ describe('provider emulator', () => {
     ['a list', '[]', {}, 400, 'INVALID_ARGUMENT'],
     ['a function without a legal name', { contents: [user('x')], tools: [{ functionDeclarations: [{ name: '1x' }] }] }, {}, 400, 'INVALID_ARGUMENT'],
     ['an overflow', { contents: [user('x'.repeat(5_000_000))] }, {}, 400, 'INVALID_ARGUMENT'],
-  ] as const)('[EFF-3] refuses %s and executes nothing', async (_name, body, options, status, name) => {
+  ] as const)('refuses %s and executes nothing', async (_name, body, options, status, name) => {
     const emulator = await start();
     expect(await post(emulator, body, options)).toMatchObject({ status, body: { error: { code: status, status: name } } });
     expect(emulator.ledger()).toMatchObject({ requests: 1, executed: 0, refused: 1 });
@@ -166,7 +167,7 @@ describe('provider emulator', () => {
       expect((await post(emulator, body)).status).toBe(429);
       await control(emulator, 'POST faults', { fault: { kind: 'hold' } });
       const held = post(emulator, body);
-      for (;;) { if (((await control(emulator, 'GET held')).body['held'] as number[]).length === 1) break; }
+      await until(async () => ((await control(emulator, 'GET held')).body['held'] as number[]).length === 1, { what: 'a held answer', withinMs: 4_000 });
       expect((await control(emulator, 'GET ledger')).body).toMatchObject({ executed: 2 });
       expect((await control(emulator, 'POST release', {})).body).toEqual({ released: 1 });
       expect((await held).body.candidates?.[0]?.content.parts[0]?.text).toBe('new');

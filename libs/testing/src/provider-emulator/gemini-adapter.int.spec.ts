@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import type { OpaquePiece, OutputPart } from '@n17q/domain';
 import { geminiAdapter, type ProviderAdapter } from '@n17q/providers';
+import { until } from '../sandbox/index.js';
 import { Conversation, type ConversationOptions } from './conversation.js';
 import { startProviderEmulator, type ProviderEmulator, type ProviderEmulatorOptions } from './emulator.js';
 import type { ProviderFault, ScriptedReply } from './index.js';
@@ -41,7 +42,7 @@ describe('gemini adapter against the emulator', () => {
       expect(user?.parts.map((part) => 'id' in ((part['functionResponse'] ?? {}) as object))).toEqual([callIds, callIds, false]);
     });
 
-    it('[CON-4] carries the signatures of both steps after a reopen from stored values alone (G02)', async () => {
+    it('[CON-1] carries the signatures of both steps after a reopen from stored values alone (G02)', async () => {
       const emulator = await start({ callIds });
       const before = talk(emulator);
       await before.accepted();
@@ -107,7 +108,7 @@ describe('gemini adapter against the emulator', () => {
     expect((await post(recorded)).status).toBe(200);
   });
 
-  describe('[CON-2] binding', () => {
+  describe('binding of signatures', () => {
     async function second(strict: ProviderEmulatorOptions['strict'], change: (run: Conversation) => void, third = false) {
       const emulator = await start({ strict: { account: false, model: false, prefix: false, frame: false, ...strict } });
       const run = talk(emulator);
@@ -195,7 +196,7 @@ describe('gemini adapter against the emulator', () => {
       const emulator = await start({ scenario: steps({ text: 'slow', fault: { kind: 'hold' } }) });
       const stop = new AbortController();
       const pending = talk(emulator, { send: { signal: stop.signal } }).call();
-      while (emulator.held().length === 0) await new Promise((resolve) => { setImmediate(resolve); });
+      await until(() => emulator.held().length > 0, { what: 'a held answer', withinMs: 4_000 });
       stop.abort();
       expect(await pending).toEqual({ kind: 'unknown', cause: 'ABORTED' });
       expect(emulator.release()).toBe(1);
@@ -256,7 +257,7 @@ describe('gemini adapter against the emulator', () => {
     expect(signatures(emulator, 1)).toEqual([]);
   });
 
-  describe('[saboteur CON-2] an adapter that breaks one promise is refused by the provider', () => {
+  describe('[saboteur CON-1] an adapter that breaks one promise is refused by the provider', () => {
     type Contents = { role: string; parts: Record<string, unknown>[] }[];
     const sabotage = (change: (contents: Contents) => void): ProviderAdapter => {
       const honest = geminiAdapter();
