@@ -10,3 +10,5 @@ export { isRefusal, parseAppend, prepareAppend, SNAPSHOT_EVERY, type ParsedAppen
 export { GuardedStore, type GuardedStoreOptions } from './guard/guarded-store.js';
 export { ContentGone, ServiceLog, type Decision, type OutsideContent, type StoreAccess } from './service/service-log.js';
 export { Contended, decideAgain, DECISIONS_MAX, type Decided } from './service/decide-again.js';
+export { MemoryEventStore } from './memory/store.js';
+export { emptyStore, type HeldStore } from './memory/state.js';

@@ -20,7 +20,7 @@ create function n17q.now_ms() returns bigint language sql volatile as $$ select 
 
 -- What is known of an append id in a stream: the outcome 'replayed' or 'id-reused', or null.
 create function n17q.find_append(p_tenant text, p_stream text, p_expected integer, p_current integer, p_append_id text, p_digest text, p_count integer,
-  p_recent boolean, out outcome text, out head text, out recorded_at bigint, out pos bigint, out found integer)
+  p_recent boolean, out outcome text, out head text, out recorded_at bigint, out pos bigint, out at_revision integer)
 language plpgsql stable as $$
 declare first record;
 begin
@@ -33,7 +33,7 @@ begin
        and e.append_id = p_append_id and e.request_digest is not null order by e.revision desc limit 1;
   end if;
   if first is null then return; end if;
-  found := first.revision;
+  at_revision := first.revision;
   if first.request_digest <> p_digest or first.revision <> p_expected + 1 then outcome := 'id-reused'; return; end if;
   outcome := 'replayed';
   select e.digest, e.recorded_at, e.position into head, recorded_at, pos from n17q.events e
@@ -155,7 +155,7 @@ begin
       if r.outcome = 'replayed' then
         outcome := 'replayed'; revision := i_expected[i] + i_count[i]; head := r.head; recorded_at := r.recorded_at; pos := r.pos;
       elsif r.outcome is not null then
-        outcome := r.outcome; facts := jsonb_build_object('revision', r.found)::text;
+        outcome := r.outcome; facts := jsonb_build_object('revision', r.at_revision)::text;
       elsif currents[i] <> i_expected[i] then
         outcome := 'conflict';
       end if;

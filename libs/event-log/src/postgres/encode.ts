@@ -3,7 +3,7 @@ import { canonical, type AppendOutcome } from '@n17q/contracts';
 import { DIMENSIONS } from '@n17q/domain';
 import type { PreparedAppend } from '../ports.js';
 import { bytesOf, sealedRevision, REFUSAL_OF } from '../prepared.js';
-import { classOf, metaOf, positionText } from './row.js';
+import { classOf, metaOf, positionText } from '../row.js';
 
 /** An append with its texts made, so that nothing about it can fail once it is queued. */
 export interface EncodedAppend { readonly prepared: PreparedAppend; readonly data: readonly string[]; readonly extra: string | null; readonly bytes: number }

@@ -1,5 +1,5 @@
 /** One statement per export. None of them takes a lock; each sees one snapshot. */
-import { EVENT_COLUMNS } from './row.js';
+import { EVENT_COLUMNS } from '../row.js';
 
 /** Index: primary key of streams. */
 export const HEAD = `select revision, head from n17q.streams where tenant = $1 and stream = $2`;

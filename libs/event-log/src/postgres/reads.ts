@@ -7,13 +7,14 @@ import pg from 'pg';
 import type { Need } from '@n17q/contracts';
 import { NOTHING, type Amounts, type Digest, type EventEnvelope, type OpenEffect, type ServiceName, type StreamId, type TenantId } from '@n17q/domain';
 import type { StoredContent, StreamHead } from '../ports.js';
+import { checkReadable } from '../readable.js';
 import { StoreFault } from '../store-fault.js';
 import {
   OPEN_EFFECTS_MAX, PAGE_BYTES_MAX, PAGE_EVENTS_MAX, type ArtifactEntry, type DecisionQuery, type DecisionView, type DueNeed, type EventStoreReads, type ListedRun, type LoadedRun,
   type PositionedEvent, type StoredCheckpoint, type TenantOpenEffect,
 } from '../store-port.js';
 import * as sql from './reads.sql.js';
-import { eventFrom, type EventColumns } from './row.js';
+import { eventFrom, type EventColumns } from '../row.js';
 
 interface OpenRow { readonly effect: string; readonly stream: string; readonly tool: string; readonly scope_key: string; readonly kind: string; readonly stage: string; readonly generation: string }
 interface NeedRow { readonly tenant: string; readonly stream: string; readonly service: string; readonly reason: string; readonly due_at: string; readonly waits_for: string | null }
@@ -27,13 +28,6 @@ const openFrom = (r: OpenRow): TenantOpenEffect => ({ effect: r.effect, stream: 
 const needFrom = (r: NeedRow): DueNeed => ({ tenant: r.tenant, stream: r.stream, service: r.service as ServiceName, reason: r.reason, dueAt: Number(r.due_at), waitsFor: r.waits_for as Need['waitsFor'] });
 const checkpointFrom = (r: CheckpointRow | undefined): StoredCheckpoint | null =>
   r === undefined ? null : { checkpoint: r.checkpoint, version: r.version, cut: r.cut, sealedRevision: r.sealed_revision, manifest: r.manifest, manifestDigest: r.manifest_digest };
-
-/** Refuses to read on behalf of somebody who may not: continuation bytes are the gateway's alone. */
-export function checkReadable(found: readonly StoredContent[], reader: ServiceName): readonly StoredContent[] {
-  const sealed = reader === 'provider-gateway' ? undefined : found.find((c) => c.ref.class === 'continuation');
-  if (sealed !== undefined) throw new StoreFault('NOT_READABLE', `${reader} may not read ${sealed.ref.commitment}: continuations are the provider gateway's alone.`, false);
-  return found;
-}
 
 export class PostgresReads implements EventStoreReads {
   constructor(private readonly pool: pg.Pool, private readonly foldSchema: string) {}

@@ -1,6 +1,6 @@
 /** Rows of `events` and back. The SELECT list and the reading stand side by side, since they must agree. */
 import { EVENT_TABLE, isEventType, type EventClass, type EventEnvelope } from '@n17q/domain';
-import type { EventRow } from '../ports.js';
+import type { EventRow } from './ports.js';
 
 export const EVENT_COLUMNS = 'e.tenant, e.stream, e.revision, e.lane, e.position::text as position, e.event_id, e.type, e.class, e.wake, e.schema_version, e.data, e.meta, e.trace, e.append_id, e.recorded_at::text as recorded_at, e.previous, e.digest';
 
