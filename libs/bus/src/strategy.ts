@@ -1,0 +1,167 @@
+/**
+ * Nest's transport for run events and requests.
+ * `@EventPattern(RUN_EVENT)` handlers are fed from this service's durable consumer; `@MessagePattern(subject)` handlers answer
+ * requests. It creates nothing on the server, keeps no state of runs, and does not own the bus connection or the run queue.
+ *
+ * 1. A handler's Observable is awaited to its end before anything is acknowledged.
+ * 2. Handler errors are the strategy's own (Nest is told so) and decide the fate of the message; see intake.ts.
+ * 3. close() takes nothing new, lets what is in work end within its deadline, and leaves the rest unacknowledged.
+ *
+ * Rows: SVC-1, SVC-4, RUN-4.
+ */
+import { Catch, type ArgumentsHost, type RpcExceptionFilter } from '@nestjs/common';
+import { BaseRpcContext, Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
+import { isObservable, lastValueFrom, throwError, type Observable } from 'rxjs';
+import type { Bus } from './connection.js';
+import { delivered } from './delivery.js';
+import { Intake, type DeadLetter, type IntakeNotice, type RunEvent } from './intake.js';
+import { RUN_EVENT, type ServiceName } from './names.js';
+import { PullLoop, type PullState } from './pull.js';
+import { RunQueue } from './run-queue.js';
+import { serve, type Endpoint, type RequestContext, type Serving } from './serve.js';
+import type { ConsumerName } from './topology.js';
+import { SpanKind, inSpan } from './trace.js';
+import { ROOT_CONTEXT, propagation } from '@opentelemetry/api';
+
+export type StrategyNotice = IntakeNotice | { readonly kind: 'pull'; readonly state: PullState } | { readonly kind: 'serving-stopped'; readonly detail: string };
+
+export interface StrategyOptions {
+  readonly bus: Bus;
+  readonly version: string;
+  /** Shared with the service's sweep, so that both never work on one run at once. */
+  readonly queue?: RunQueue;
+  readonly deadLetter: (letter: DeadLetter) => Promise<void>;
+  readonly onNotice?: (notice: StrategyNotice) => void;
+  /** Runs in work at once, when no queue is given. Default 8. */
+  readonly concurrencyMax?: number;
+  /** Triggers in hand at once, waiting or in work. Default 64. */
+  readonly inHandMax?: number;
+  readonly deliveriesMax?: number;
+  readonly delayUnitMs?: number;
+  readonly requestsMax?: number;
+  /** How long close() waits for work. Default 10,000. */
+  readonly closeMsMax?: number;
+}
+
+export interface StrategyHealth {
+  readonly state: PullState | { readonly state: 'not-started' };
+  /** When the server last confirmed the pull, in epoch milliseconds; 0 = never. */
+  readonly aliveAtMs: number;
+  readonly inHand: number;
+  readonly runs: number;
+}
+
+/** Second argument of every handler: what the bus knows beside the payload. */
+export class BusContext extends BaseRpcContext<[RequestContext | RunEvent]> {}
+
+/** Lets a handler's own error reach the strategy; without it Nest masks every plain error as "Internal server error". */
+@Catch()
+export class BusExceptionFilter implements RpcExceptionFilter {
+  catch(exception: unknown, _host: ArgumentsHost): Observable<never> {
+    return throwError(() => exception);
+  }
+}
+
+const ended = async (result: unknown): Promise<unknown> => {
+  const value: unknown = await result;
+  return isObservable(value) ? lastValueFrom(value, { defaultValue: undefined }) : value;
+};
+
+export class RunEventsStrategy extends Server implements CustomTransportStrategy {
+  override readonly propagatesEventHandlerErrors = true;
+  readonly queue: RunQueue;
+  #intake: Intake | undefined;
+  #pull: PullLoop | undefined;
+  #serving: Serving | undefined;
+  #state: StrategyHealth['state'] = { state: 'not-started' };
+
+  constructor(private readonly options: StrategyOptions) {
+    super();
+    this.queue = options.queue ?? new RunQueue({ concurrencyMax: options.concurrencyMax ?? 8 });
+    this.initializeSerializer({});
+    this.initializeDeserializer({});
+  }
+
+  /** Resolves Nest's callback once requests are served and the pull loop runs; a missing consumer is waited for, not an error. */
+  listen(callback: (error?: unknown) => void): void {
+    this.#start().then(() => callback(), callback);
+  }
+
+  async close(): Promise<void> {
+    const withinMs = this.options.closeMsMax ?? 10_000;
+    await this.#pull?.stop();
+    await Promise.all([this.#intake?.drain(withinMs), this.#serving?.close(withinMs)]);
+    // Acks are still in the client's buffer; on a dead connection they are lost, and the triggers come again.
+    if (this.options.bus.status().state === 'connected') await this.options.bus.flush().catch(() => undefined);
+  }
+
+  health(): StrategyHealth {
+    return { state: this.#state, aliveAtMs: this.#pull?.aliveAtMs ?? 0, inHand: this.#intake?.inHand ?? 0, runs: this.queue.runs };
+  }
+
+  override on(): never {
+    throw new Error('RunEventsStrategy emits no events; use onNotice and health().');
+  }
+
+  override unwrap<T>(): T {
+    return this.options.bus as T;
+  }
+
+  async #start(): Promise<void> {
+    const endpoints: Endpoint[] = [];
+    for (const [pattern, handler] of this.messageHandlers) {
+      if (handler.isEventHandler && pattern !== RUN_EVENT) throw new Error(`@EventPattern("${pattern}") is never fed: run events arrive under "${RUN_EVENT}".`);
+      if (!handler.isEventHandler) endpoints.push(this.#endpoint(pattern, handler));
+    }
+    if (endpoints.length > 0) await this.#serve(endpoints);
+    const onEvent = this.messageHandlers.get(RUN_EVENT);
+    if (onEvent?.isEventHandler) this.#consume(onEvent);
+  }
+
+  #endpoint(subject: string, handler: MessageHandler): Endpoint {
+    const name = subject.replaceAll(/[^A-Za-z0-9_-]+/g, '-').replaceAll(/^-+|-+$/g, '');
+    return { name, subject, handler: (body, ctx) => ended(handler(body, new BusContext([ctx]))) };
+  }
+
+  async #serve(endpoints: readonly Endpoint[]): Promise<void> {
+    const { bus, version, requestsMax } = this.options;
+    this.#serving = await serve(bus, { name: bus.service as ServiceName, version, endpoints, ...(requestsMax !== undefined && { concurrencyMax: requestsMax }) });
+    void this.#serving.stopped.then((cause) => {
+      if (cause !== undefined) this.#notice({ kind: 'serving-stopped', detail: cause.message });
+    });
+  }
+
+  #consume(handler: MessageHandler): void {
+    const { bus, deadLetter, deliveriesMax, delayUnitMs } = this.options;
+    const intake = new Intake({
+      service: bus.service as ServiceName, queue: this.queue, deadLetter,
+      handle: (event) => this.#handle(handler, event),
+      onNotice: (notice) => this.#notice(notice),
+      onSettled: () => pull.freed(),
+      ...(deliveriesMax !== undefined && { deliveriesMax }), ...(delayUnitMs !== undefined && { delayUnitMs }),
+    });
+    const pull: PullLoop = new PullLoop({
+      bus, durable: bus.service as ConsumerName,
+      room: () => (this.options.inHandMax ?? 64) - intake.inHand,
+      onMessage: (msg) => intake.take(delivered(msg)),
+      onState: (state) => {
+        this.#state = state;
+        this.#notice({ kind: 'pull', state });
+      },
+    });
+    this.#intake = intake;
+    this.#pull = pull;
+    pull.start();
+  }
+
+  async #handle(handler: MessageHandler, event: RunEvent): Promise<void> {
+    const parent = propagation.extract(ROOT_CONTEXT, event.trace);
+    await inSpan(`process ${event.type}`, SpanKind.CONSUMER, parent, { 'messaging.system': 'nats', 'n17q.revision': event.revision }, async () => {
+      await ended(handler(event, new BusContext([event])));
+    });
+  }
+
+  #notice(notice: StrategyNotice): void {
+    this.options.onNotice?.(notice);
+  }
+}
