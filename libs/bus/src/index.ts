@@ -1,7 +1,7 @@
 export {
-  BUS_USERS, EVENT_CLASSES, REACTORS, RUN_EVENT, RUN_EVENTS_STREAM, SERVICES, WAKES,
+  BUS_USERS, EVENT_CLASSES, REACTORS, RUN_EVENT, RUN_EVENTS_STREAM, WAKES,
   callerOf, parseRunEventSubject, runEventSubject, serviceSubject, storeEndpoint, storeSubject,
-  type BusUser, type EventClass, type ReactorName, type RunRef, type ServiceName, type Wake,
+  type BusUser, type EventClass, type ReactorName, type RunRef, type Wake,
 } from './names.js';
 export { ACK_WAIT_MS, BODY_BYTES_MAX, CONSUMERS, RIGHTS, SERVER_DELIVERIES_MAX, STREAM, type ConsumerName, type Rights } from './topology.js';
 export { natsConfig } from './server-config.js';

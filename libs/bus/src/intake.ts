@@ -13,7 +13,7 @@ import { failpoint } from '@n17q/platform';
 import type { Delivery } from './delivery.js';
 import { messageOf, troubleOf, type Trouble } from './faults.js';
 import type { RunEventHead } from './message.js';
-import type { ServiceName } from './names.js';
+import type { ServiceName } from '@n17q/domain';
 import type { RunQueue } from './run-queue.js';
 import { ACK_WAIT_MS, SERVER_DELIVERIES_MAX } from './topology.js';
 
@@ -28,7 +28,11 @@ export interface DeadLetter {
   readonly run: string;
   readonly revision: number;
   readonly service: ServiceName;
+  /** Id of the event whose trigger could not be handled. */
+  readonly trigger: string;
   readonly errorClass: string;
+  /** Bounded; the service's own words, which may quote what it worked on. */
+  readonly message: string;
   readonly deliveries: number;
 }
 
@@ -125,7 +129,8 @@ export class Intake {
   /** True once the store has the dead letter. Triggers of one run that fail together make one letter. */
   async #recorded(delivery: Delivery, head: RunEventHead, trouble: Trouble): Promise<boolean> {
     const letter: DeadLetter = {
-      tenant: head.tenant, run: head.run, revision: head.revision, service: this.options.service, errorClass: trouble.code, deliveries: delivery.deliveries,
+      tenant: head.tenant, run: head.run, revision: head.revision, service: this.options.service, trigger: head.eventId,
+      errorClass: trouble.code, message: trouble.message, deliveries: delivery.deliveries,
     };
     const key = `${head.tenant}\u0000${head.run}`;
     let recording = this.#letters.get(key);

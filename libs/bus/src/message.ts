@@ -16,6 +16,7 @@ export const PROJECTION_BYTES_MAX = 65_536;
 export interface RunEventMessage {
   readonly eventId: string;
   readonly tenant: string;
+  /** The run's id; for an event of a tenant's own stream, that stream's id. */
   readonly run: string;
   readonly revision: number;
   /** Opaque to everyone but the store. */

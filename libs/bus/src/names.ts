@@ -2,25 +2,21 @@
  * The words of the bus: who speaks on it, which subjects exist, and how they are spelt.
  * A subject is never built by hand anywhere else, since the last token of a store subject *is* the caller's identity.
  */
-export const SERVICES = [
-  'event-store', 'checkpoint-sealer', 'context-compiler', 'policy-gate', 'effect-reconciler', 'provider-gateway', 'api',
-] as const;
-export type ServiceName = (typeof SERVICES)[number];
+import { SERVICES, type EventClass as DomainEventClass, type Reactor, type ServiceName } from '@n17q/domain';
 
 /** Services that a run event can wake: each has a durable consumer of its own name. */
-export const REACTORS = [
-  'checkpoint-sealer', 'context-compiler', 'policy-gate', 'effect-reconciler', 'provider-gateway',
-] as const satisfies readonly ServiceName[];
-export type ReactorName = (typeof REACTORS)[number];
+export const REACTORS: readonly Reactor[] = ['checkpoint-sealer', 'context-compiler', 'policy-gate', 'effect-reconciler', 'provider-gateway'];
+export type ReactorName = Reactor;
 
 /** Everyone who holds a password: the services, and the deploy step that makes streams and consumers. */
 export type BusUser = ServiceName | 'provisioner';
 export const BUS_USERS: readonly BusUser[] = [...SERVICES, 'provisioner'];
 
-export const EVENT_CLASSES = [
-  'run', 'input', 'checkpoint', 'context', 'generation', 'effect', 'budget', 'schedule', 'provider', 'other',
-] as const;
-export type EventClass = (typeof EVENT_CLASSES)[number];
+/** The third token of a run event's subject; a message of a tenant's own stream has class `tenant`. */
+export type EventClass = DomainEventClass | 'schedule';
+export const EVENT_CLASSES: readonly EventClass[] = [
+  'run', 'input', 'checkpoint', 'context', 'generation', 'effect', 'budget', 'schedule', 'provider', 'tenant', 'other',
+];
 
 /** Who has work next. A hint: a wrong one costs time until the next sweep, never a run. */
 export type Wake = ReactorName | 'several' | 'none';

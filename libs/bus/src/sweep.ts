@@ -9,7 +9,8 @@
  * Rows: RUN-4, SVC-1.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { RunRef, ServiceName } from './names.js';
+import type { ServiceName } from '@n17q/domain';
+import type { RunRef } from './names.js';
 import type { RunQueue } from './run-queue.js';
 
 export interface SweepQuery { readonly olderThanMs: number; readonly limit: number }

@@ -12,7 +12,8 @@ import {
   AckPolicy, DeliverPolicy, DiscardPolicy, ReplayPolicy, RetentionPolicy, StorageType, nanos,
   type ConsumerConfig, type StreamConfig,
 } from 'nats';
-import { REACTORS, RUN_EVENTS_STREAM, RUN_EVENTS_SUBJECTS, inboxPrefix, type BusUser, type ReactorName, type ServiceName } from './names.js';
+import type { ServiceName } from '@n17q/domain';
+import { REACTORS, RUN_EVENTS_STREAM, RUN_EVENTS_SUBJECTS, inboxPrefix, type BusUser, type ReactorName } from './names.js';
 
 /** How long the server waits for an ack before it gives the message to somebody else. */
 export const ACK_WAIT_MS = 30_000;
