@@ -18,5 +18,5 @@ export { WINDOW_MAX, lastMessage, publishWindow, type LastMessage, type WindowFa
 export { RunQueue } from './run-queue.js';
 export type { DeadLetter, IntakeNotice, RunEvent } from './intake.js';
 export type { PullState } from './pull.js';
-export { BusContext, BusExceptionFilter, RunEventsStrategy, type StrategyHealth, type StrategyNotice, type StrategyOptions } from './strategy.js';
+export { BusContext, BusExceptionFilter, OnRunEvent, RunEventsStrategy, type StrategyHealth, type StrategyNotice, type StrategyOptions } from './strategy.js';
 export { startSweep, type Sweep, type SweepOptions, type SweepQuery } from './sweep.js';

@@ -1,6 +1,6 @@
 import { Controller, Module, type INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { Ctx, EventPattern, MessagePattern, Payload } from '@nestjs/microservices';
+import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { openSandbox, until, type Sandbox } from '@n17q/testing';
 import type { ConsumerInfo, JetStreamManager } from 'nats';
@@ -8,12 +8,12 @@ import { EMPTY, from, throwError, concatMap, of } from 'rxjs';
 import type { Bus } from './connection.js';
 import { RunEventTrouble, refuse } from './faults.js';
 import type { DeadLetter, RunEvent } from './intake.js';
-import { RUN_EVENT, RUN_EVENTS_STREAM, serviceSubject } from './names.js';
+import { RUN_EVENTS_STREAM, serviceSubject } from './names.js';
 import { provision } from './provision.js';
 import { publishWindow } from './relay.js';
 import { request } from './request.js';
 import { Users, passwords, runEvent, withRoot } from './spec-kit.js';
-import { BusContext, BusExceptionFilter, RunEventsStrategy, type StrategyNotice, type StrategyOptions } from './strategy.js';
+import { BusContext, BusExceptionFilter, OnRunEvent, RunEventsStrategy, type StrategyNotice, type StrategyOptions } from './strategy.js';
 import { startSweep } from './sweep.js';
 
 /** What the handler under test does; each test sets it. */
@@ -21,7 +21,7 @@ let react: (event: RunEvent) => unknown = () => undefined;
 
 @Controller()
 class Reactor {
-  @EventPattern(RUN_EVENT)
+  @OnRunEvent()
   onRunEvent(@Payload() event: RunEvent, @Ctx() ctx: BusContext): unknown {
     expect(ctx.getArgByIndex(0)).toBe(event);
     return react(event);

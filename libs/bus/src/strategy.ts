@@ -1,6 +1,6 @@
 /**
  * Nest's transport for run events and requests.
- * `@EventPattern(RUN_EVENT)` handlers are fed from this service's durable consumer; `@MessagePattern(subject)` handlers answer
+ * `@OnRunEvent()` handlers (an `@EventPattern(RUN_EVENT)`) are fed from this service's durable consumer; `@MessagePattern(subject)` handlers answer
  * requests. It creates nothing on the server, keeps no state of runs, and does not own the bus connection or the run queue.
  *
  * 1. A handler's Observable is awaited to its end before anything is acknowledged.
@@ -10,7 +10,7 @@
  * Rows: SVC-1, SVC-4, RUN-4.
  */
 import { Catch, type ArgumentsHost, type RpcExceptionFilter } from '@nestjs/common';
-import { BaseRpcContext, Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
+import { BaseRpcContext, EventPattern, Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
 import { isObservable, lastValueFrom, throwError, type Observable } from 'rxjs';
 import type { Bus } from './connection.js';
 import { delivered } from './delivery.js';
@@ -54,6 +54,9 @@ export interface StrategyHealth {
 
 /** Second argument of every handler: what the bus knows beside the payload. */
 export class BusContext extends BaseRpcContext<[RequestContext | RunEvent]> {}
+
+/** Marks the method that reacts to this service's run events. Nest's own decorator with its typing made fit for a second argument. */
+export const OnRunEvent = (): MethodDecorator => EventPattern<string>(RUN_EVENT);
 
 /** Lets a handler's own error reach the strategy; without it Nest masks every plain error as "Internal server error". */
 @Catch()
