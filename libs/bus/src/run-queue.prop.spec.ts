@@ -31,7 +31,10 @@ async function play(concurrencyMax: number, script: readonly { run: number; at: 
         if (s.fails) throw new Error('asked to fail');
       }).then(() => { submissions.push({ run, at, ok: true }); }, () => { submissions.push({ run, at, ok: false }); }));
     }
-    for (const sleeper of sleepers.splice(0)) sleeper.until <= now ? sleeper.wake() : sleepers.push(sleeper);
+    for (const sleeper of sleepers.splice(0)) {
+      if (sleeper.until <= now) sleeper.wake();
+      else sleepers.push(sleeper);
+    }
     await settle();
     if (queue.runs === 0 && script.every((s) => s.at <= now)) break;
   }

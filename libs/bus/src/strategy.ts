@@ -86,9 +86,14 @@ export class RunEventsStrategy extends Server implements CustomTransportStrategy
     this.initializeDeserializer({});
   }
 
-  /** Resolves Nest's callback once requests are served and the pull loop runs; a missing consumer is waited for, not an error. */
-  listen(callback: (error?: unknown) => void): void {
-    this.#start().then(() => callback(), callback);
+  /** Calls Nest back once requests are served and the pull loop runs; a missing consumer is waited for, not an error. */
+  async listen(callback: (error?: unknown) => void): Promise<void> {
+    try {
+      await this.#start();
+    } catch (error) {
+      return callback(error);
+    }
+    callback();
   }
 
   async close(): Promise<void> {
