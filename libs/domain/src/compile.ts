@@ -101,6 +101,7 @@ export function lineageEnds(i: CompileInput, system: string, tools: string): str
   if (l.items.some((x) => x.kind === 'output' && x.recoverable === 'unavailable' && i.profile.opaqueRequired !== 'never' && x.calls.length > 0)) return 'a continuation of this lineage was not retained';
   if (textOf(texts, l.system) !== system) return 'the constraints changed';
   if (textOf(texts, l.tools) !== tools) return 'the tools on offer changed';
+  if (s.failures.refusesLineage) return `the provider refused to go on with it: ${s.failures.lastCode ?? ''}`;
   if (l.items.length >= 250) return 'the lineage reached its bound';
   return null;
 }

@@ -22,8 +22,8 @@ const answered = (s: RunState, kinds: readonly Request['kind'][]): readonly Requ
 /** Effects that the next turn no longer needs: settled, and their calls belong to an older output (keeps F2). */
 const keepOpen = (s: RunState): RunState['effects'] => Object.fromEntries(Object.entries(s.effects).filter(([, e]) => isUnresolved(e)));
 
-function failed(s: RunState, code: string, retryAt: number | null): RunState {
-  return { ...s, generation: null, failures: { count: s.failures.count + 1, retryAt, lastCode: code } };
+function failed(s: RunState, code: string, retryAt: number | null, refusesLineage = false): RunState {
+  return { ...s, generation: null, failures: { count: s.failures.count + 1, retryAt, lastCode: code, refusesLineage } };
 }
 /** Queues a settlement for the gate; without known usage there is none, and the reservation stays (BUD-3). */
 const settleLater = (s: RunState, used: Amounts | null): RunState => (s.generation?.reservation == null || used === null ? s : { ...s, settle: [...s.settle, { reservation: s.generation.reservation, used }] });
@@ -51,7 +51,7 @@ function accepted(s: RunState, d: EventData['generation.accepted'], e: EventEnve
     items: [...l.items, { kind: 'output', generation: d.generation, output: d.output, continuations: d.continuations, turn: l.turn, calls: d.calls.map((c) => c.call), recoverable: d.recoverable }],
   };
   const base: RunState = {
-    ...settleLater(s, d.spent), lineage, effects: keepOpen(s), generation: null, generations: s.generations + 1, failures: { count: 0, retryAt: null, lastCode: null },
+    ...settleLater(s, d.spent), lineage, effects: keepOpen(s), generation: null, generations: s.generations + 1, failures: { count: 0, retryAt: null, lastCode: null, refusesLineage: false },
     inputs: s.inputs.filter((i) => i.revision > compiledAt), finished: d.calls.length === 0 ? d.finish : null,
     calls: d.calls.map((c) => ({ call: c.call, tool: c.tool, args: c.args, generation: d.generation, effect: null, refused: null })),
   };
@@ -80,7 +80,7 @@ const RUN_FOLD: Folders = {
   },
   'route.decided': (s, d) => ({ ...s, route: d.to, generation: s.generation !== null && s.generation.stage === 'compiled' && !sameRoute(s.generation.route, d.to) ? null : s.generation, blocked: null }),
   'run.paused': (s, d) => ({ ...s, status: 'paused', paused: { code: d.code, reason: d.reason }, requests: answered(s, ['pause']) }),
-  'run.resumed': (s) => ({ ...s, status: 'active', paused: null, blocked: null, failures: { count: 0, retryAt: null, lastCode: null }, continuationWanted: s.requests.some((r) => r.kind === 'continue-provider-response'), requests: answered(s, ['resume', 'continue-provider-response', 'pause']) }),
+  'run.resumed': (s) => ({ ...s, status: 'active', paused: null, blocked: null, failures: { count: 0, retryAt: null, lastCode: null, refusesLineage: false }, continuationWanted: s.requests.some((r) => r.kind === 'continue-provider-response'), requests: answered(s, ['resume', 'continue-provider-response', 'pause']) }),
   'run.ended': (s, d, e) => ({ ...s, status: 'ended', ended: { how: d.how, withUnknowns: d.withUnknowns, by: d.by, reason: d.reason, revision: e.revision }, requests: [], generation: null, budget: { ...s.budget, drawn: minus(s.budget.drawn, d.returned) } }),
   'budget.reserved': (s, d) => ({ ...s, budget: { ...s.budget, drawn: plus(s.budget.drawn, d.drawn), reservations: { ...s.budget.reservations, [d.reservation]: d.amounts } } }),
   'budget.settled': (s, d) => {
@@ -104,7 +104,7 @@ const RUN_FOLD: Folders = {
     return { ...s, lineage: { ...l, binding: same ? binding : 'mixed', retained: [...l.retained, { handle: d.handle, generation: d.generation, turn: d.turn, exact: d.exact }] } };
   },
   'generation.accepted': accepted,
-  'generation.refused': (s, d, e) => failed(settleLater(s, d.spent ?? NOTHING), d.code, d.class === 'retry-later' ? e.recordedAt + (d.retryAfterMs ?? 1000) : null),
+  'generation.refused': (s, d, e) => failed(settleLater(s, d.spent ?? NOTHING), d.code, d.class === 'retry-later' ? e.recordedAt + (d.retryAfterMs ?? 1000) : null, d.class === 'never-retry-as-is' || d.class === 'repairable-once'),
   // an unknown usage keeps its reservation (BUD-3): nothing is settled here
   'generation.outcome-unknown': (s) => failed(s, 'OUTCOME_UNKNOWN', null),
   'generation.not-sent': (s, d, e) => failed(settleLater(s, NOTHING), d.cause, e.recordedAt + 1000),

@@ -183,12 +183,14 @@ function judgeGeneration(j: Judging): void {
   const doc = j.view.tenant.profiles?.document;
   const model = modelOf(doc, g.route);
   const revisions = tenantRevisions(j.view.tenant);
+  const changes = s.route !== null && !sameRoute(s.route, g.route);
+  if (changes && s.task?.changePolicy === 'forbid') return j.d.add('generation.denied', { generation: g.generation, ...no('CHANGE_FORBIDDEN', 'this run forbids a change of its decision-maker', { tenant: { ...revisions } }) });
+  if (changes && s.task?.changePolicy === 'review') return j.d.add('generation.denied', { generation: g.generation, ...no('CHANGE_NEEDS_REVIEW', 'a person must resume the run before its decision-maker changes', { tenant: { ...revisions } }) });
+  const gone = (r: Route): string => `account ${r.account} with model ${r.model} is no longer configured`;
   if (model === undefined) {
     const to = eligibleRoute(j.view.tenant);
     if (to === null) return j.d.add('generation.denied', { generation: g.generation, ...no('NO_ROUTE', 'no provider account and model is configured that this run may use', { tenant: { ...revisions } }) });
-    if (s.task?.changePolicy === 'forbid') return j.d.add('generation.denied', { generation: g.generation, ...no('CHANGE_FORBIDDEN', 'this run forbids a change of its decision-maker', { tenant: { ...revisions } }) });
-    if (s.task?.changePolicy === 'review' && !s.requests.some((r) => r.kind === 'resume')) return j.d.add('generation.denied', { generation: g.generation, ...no('CHANGE_NEEDS_REVIEW', 'a person must resume the run before its decision-maker changes', { tenant: { ...revisions } }) });
-    return j.d.add('route.decided', { from: s.route, to, reason: `account ${g.route.account} with model ${g.route.model} is no longer configured`, tenant: revisions });
+    return j.d.add('route.decided', { from: s.route, to, reason: gone(g.route), tenant: revisions });
   }
   const subject = compiledSubject(s);
   if (subject === null || j.ports.digest(subject) !== g.subject) return j.d.add('generation.denied', { generation: g.generation, ...no('CONTEXT_MISMATCH', 'the compiled context is not what its digest says', { tenant: { ...revisions } }) });
@@ -204,7 +206,7 @@ function judgeGeneration(j: Judging): void {
     }
     reservation = r.reservation;
   }
-  if (s.route === null || !sameRoute(s.route, g.route)) j.d.add('route.decided', { from: s.route, to: g.route, reason: s.route === null ? 'the first eligible route of the tenant' : 'the context was compiled for it', tenant: revisions });
+  if (s.route === null || !sameRoute(s.route, g.route)) j.d.add('route.decided', { from: s.route, to: g.route, reason: s.route === null ? 'the first eligible route of the tenant' : modelOf(doc, s.route) === undefined ? gone(s.route) : 'the context was compiled for it', tenant: revisions });
   j.d.add('generation.permitted', { generation: g.generation, reservation, ...permitFor(j, g.subject) });
 }
 

@@ -114,7 +114,7 @@ export interface RunState {
   readonly lineages: number;
   readonly generation: Generation | null;
   readonly generations: number;
-  readonly failures: { readonly count: number; readonly retryAt: StoreTimeMs | null; readonly lastCode: string | null };
+  readonly failures: { readonly count: number; readonly retryAt: StoreTimeMs | null; readonly lastCode: string | null; /** The provider said that the same request will fail again. */ readonly refusesLineage: boolean };
   readonly finished: FinishReason | null;
   readonly inputs: readonly { readonly revision: number; readonly text: ContentRef }[];
   readonly calls: readonly OpenCall[];
@@ -142,7 +142,7 @@ export interface RunState {
 export const emptyRun = (tenant: TenantId, run: RunId): RunState => ({
   tenant, run, revision: 0, head: '' as Digest, lastAt: 0, status: 'new', ended: null, task: null, plan: [], retention: 'standard', world: { kind: 'real' },
   route: null, segment: 0, segmentRoute: null, segments: [], lineage: null, lineages: 0, generation: null, generations: 0,
-  failures: { count: 0, retryAt: null, lastCode: null }, finished: null, inputs: [], calls: [], effects: {}, history: [], historyOmitted: 0,
+  failures: { count: 0, retryAt: null, lastCode: null, refusesLineage: false }, finished: null, inputs: [], calls: [], effects: {}, history: [], historyOmitted: 0,
   approvals: {}, denials: [], denialsOmitted: 0, findings: [], receiptsPending: [], requests: [], continuationWanted: false, blocked: null, paused: null,
   budget: openBudget(NOTHING), settle: [], workspace: null, authorityRevision: 0, boundary: [], checkpoint: null, duplicates: 0,
 });

@@ -1,0 +1,22 @@
+/** Seals a run at its unsealed boundary: the cut, its manifest and the event that names it go into one append. Rows: SEAL-1, SEAL-2, SEAL-5, SEAL-6. */
+import { v7 as uuidv7 } from 'uuid';
+import { canonical, sha256 } from '@n17q/contracts';
+import { cutOf, fact, type RunId, type TenantId } from '@n17q/domain';
+import { decideAgain, type ServiceLog } from '@n17q/event-log';
+import { failpoint } from '@n17q/platform';
+
+export const sealRun = (log: ServiceLog) => async (tenant: TenantId, run: RunId): Promise<void> => {
+  const checkpoint = uuidv7();
+  const done = await decideAgain(log, () => log.state(tenant, run), (s) => s, (s) => {
+    if (s.boundary.length === 0) return null;
+    const cut = cutOf(s, canonical, sha256);
+    const manifest = canonical(cut.manifest);
+    failpoint('sealer.before-append');
+    return {
+      facts: [fact('checkpoint.sealed', { checkpoint, version: 1, cut: s.revision, boundaries: s.boundary, manifest: sha256(manifest), previous: s.checkpoint?.checkpoint ?? null })],
+      checkpoint: { checkpoint, manifest, sections: {} }, // the store makes the bodies itself, from its own fold
+    };
+  });
+  if (done.kind === 'appended') failpoint('sealer.after-append');
+  if (done.kind === 'refused') throw new Error(`the store refused the seal: ${done.outcome.code}: ${done.outcome.message}`);
+};

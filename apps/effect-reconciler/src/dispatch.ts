@@ -1,0 +1,111 @@
+/**
+ * Starts attempts and sends them. The append of `effect.attempt-started` is the claim; only the process that got a fresh answer to it, and
+ * still holds the attempt's id, sends, and only before its dispatch deadline.
+ *
+ * A1. One claim, one send: an attempt that is not in `mine` is never sent by this process.
+ * A2. The deadline is checked synchronously between the connection and the first byte, by a clock that does not jump.
+ * A3. After the send an outcome is recorded, or the attempt stays in flight until its lease runs out and becomes unknown. It is never sent again.
+ *
+ * Rows: EFF-2, EFF-3, EFF-4, EFF-10.
+ */
+import { randomUUID } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import { fact, recordOutcome, startable, toolNamed, type AttemptId, type DecisionView, type Effect, type Fact, type Json, type Outcome, type RunId, type TenantId, type ToolMapping } from '@n17q/domain';
+import { decideAgain } from '@n17q/event-log';
+import { failpoint } from '@n17q/platform';
+import type { ConnectorOutcome } from '@n17q/tools';
+import type { ReconcilerPorts } from './ports.js';
+
+/** A dispatch begins within this share of the lease, or not at all: the rest is for the answer. */
+const DISPATCH_SHARE = 0.5;
+
+export interface Claim { readonly effect: Effect; readonly tool: ToolMapping; readonly attempt: AttemptId; readonly mayDispatchUntil: number }
+
+/** Tools that leave a new workspace behind go one after the other: each starts from the state that the one before left. */
+const changesWorkspace = (t: ToolMapping): boolean => t.connector.kind !== 'http' && !(t.connector.config as { readOnly?: boolean }).readOnly;
+
+function pick(v: DecisionView, among: readonly Effect[]): readonly { effect: Effect; tool: ToolMapping }[] {
+  const registry = v.tenant.registry;
+  if (registry === null) return [];
+  const tools = { revision: registry.revision, tools: registry.document.tools };
+  let busy = Object.values(v.state.effects).some((e) => { const t = toolNamed(tools, e.tool); return e.stage === 'in-flight' && t !== undefined && changesWorkspace(t); });
+  return among.flatMap((effect) => {
+    const tool = toolNamed(tools, effect.tool);
+    if (tool === undefined) return [];
+    if (!changesWorkspace(tool)) return [{ effect, tool }];
+    if (busy) return [];
+    busy = true;
+    return [{ effect, tool }];
+  });
+}
+
+/** Claims what may start now and sends it in the background. `only`: try just this effect, after a joint claim was refused. */
+export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, tenant: TenantId, run: RunId, only?: string): Promise<void> {
+  let claims: Claim[] = [];
+  const begun = performance.now();
+  const done = await decideAgain(p.log, () => p.log.view(tenant, run), (v) => v.state, (v) => {
+    claims = [];
+    const facts: Fact[] = [];
+    const leaseMs = v.tenant.policy?.document.leaseMs;
+    if (leaseMs === undefined) return null;
+    for (const { effect, tool } of pick(v, startable(v.state, v.now).filter((e) => only === undefined || e.effect === only))) {
+      if (effect.permit === null || p.connector(tool) === undefined) continue;
+      const attempt = randomUUID();
+      claims.push({ effect, tool, attempt, mayDispatchUntil: begun + leaseMs * DISPATCH_SHARE });
+      facts.push(fact('effect.attempt-started', { effect: effect.effect, attempt, attemptNumber: effect.attempts.length + 1, owner: p.incarnation, permit: effect.permit.permit, leaseMs, dispatchBy: Math.floor(v.now + leaseMs * DISPATCH_SHARE) }));
+    }
+    return { facts };
+  });
+  if (done.kind === 'refused' && only === undefined && claims.length > 1) {
+    for (const c of claims) await startAttempts(p, mine, tenant, run, c.effect.effect);
+    return;
+  }
+  if (done.kind !== 'appended' || !done.outcome.fresh) return; // keeps A1: a replayed claim is somebody's who may be gone
+  failpoint('effect.after-claim-before-dispatch');
+  for (const c of claims) {
+    mine.set(c.attempt, c);
+    void send(p, mine, tenant, run, c).catch((e: unknown) => p.onTrouble(`attempt ${c.attempt}`, e));
+  }
+}
+
+async function send(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, tenant: TenantId, run: RunId, c: Claim): Promise<void> {
+  try {
+    const connector = p.connector(c.tool);
+    const { state } = await p.log.view(tenant, run);
+    const args = JSON.parse((await p.log.texts(tenant, [c.effect.args])).get(c.effect.args.commitment) as string) as Json;
+    let dispatched = false;
+    const outcome: ConnectorOutcome = connector === undefined ? { kind: 'not-sent', cause: 'NO_CONNECTOR' } : await connector.dispatch({
+      effect: c.effect.effect, attempt: c.attempt, idempotencyKey: c.effect.key, args, target: c.tool.target, timeoutMs: c.tool.timeoutMs, outputBytesMax: c.tool.outputBytesMax,
+      beforeFirstByte: () => { // keeps A1, A2
+        if (dispatched || !mine.has(c.attempt) || performance.now() > c.mayDispatchUntil) return false;
+        dispatched = true;
+        return true;
+      },
+      ...(state.workspace === null ? {} : { workspace: { tenant, at: state.workspace } }),
+    });
+    failpoint('effect.after-dispatch-before-observation');
+    await record(p, tenant, run, c, outcome);
+    failpoint('effect.after-observation');
+  } finally {
+    mine.delete(c.attempt);
+  }
+}
+
+async function record(p: ReconcilerPorts, tenant: TenantId, run: RunId, c: Claim, o: ConnectorOutcome): Promise<void> {
+  const contents: import('@n17q/contracts').ContentUpload[] = [];
+  const keep = async (text: string, cls: 'tool-result' | 'receipt', media: string) => { const k = await p.keep(tenant, run, text, cls, media); if (k.upload !== null) contents.push(k.upload); return k.ref; };
+  const plain = 'text/plain; charset=utf-8';
+  let outcome: Outcome;
+  switch (o.kind) {
+    case 'observed': outcome = { kind: 'observed', ok: o.ok, text: await keep(o.text, 'tool-result', plain), receipt: o.receipt === undefined ? null : await keep(JSON.stringify(o.receipt), 'receipt', 'application/json') }; break;
+    case 'refused': outcome = { kind: 'refused', cause: o.cause, text: await keep(o.text, 'tool-result', plain) }; break;
+    case 'not-sent': case 'unknown': outcome = o; break;
+  }
+  const done = await decideAgain(p.log, () => p.log.state(tenant, run), (s) => s, (s) => {
+    const facts = [...recordOutcome(s, c.effect.effect, c.attempt, outcome, p.log.now())];
+    if (facts.length > 0 && o.kind === 'observed' && o.files !== undefined) facts.push(fact('workspace.changed', { effect: c.effect.effect, workspace: o.files.workspace, previous: s.workspace?.tree.commitment ?? null, summary: o.files.summary }));
+    if (o.kind === 'refused' && o.conflict !== undefined) facts.push(fact('workspace.conflicted', { effect: c.effect.effect, found: JSON.stringify(o.conflict).slice(0, 2000) }));
+    return { facts, contents };
+  });
+  if (done.kind === 'refused') throw new Error(`the store refused the outcome of ${c.attempt}: ${done.outcome.code}: ${done.outcome.message}`);
+}

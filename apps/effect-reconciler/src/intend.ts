@@ -1,0 +1,36 @@
+/** Intents from the calls of an accepted output: normalised, pinned to mapping and contract, scoped. Rows: EFF-1, TOOL-1. */
+import { contentOf, canonical, digestOf, sha256 } from '@n17q/contracts';
+import { fact, planCalls, whoseMove, type DecisionView, type Json, type OpenCall, type PlannedCall, type RunState } from '@n17q/domain';
+import { ContentGone, type Decision } from '@n17q/event-log';
+import type { ReconcilerPorts } from './ports.js';
+
+export async function intend(p: ReconcilerPorts, v: DecisionView): Promise<Decision | null> {
+  const s = v.state;
+  if (whoseMove(s) !== 'intend' || s.boundary.length > 0 || v.tenant.registry === null) return null;
+  const waiting = s.calls.filter((c) => c.effect === null && c.refused === null);
+  const texts = await p.log.texts(s.tenant, waiting.flatMap((c) => (c.args === null ? [] : [c.args])));
+  const argsOf = (c: OpenCall): Json | undefined => {
+    const text = c.args === null ? undefined : texts.get(c.args.commitment);
+    if (text === undefined) throw new ContentGone(c.args?.commitment ?? '', 'missing');
+    return JSON.parse(text) as Json;
+  };
+  const registry = { revision: v.tenant.registry.revision, tools: v.tenant.registry.document.tools };
+  const contents: import('@n17q/contracts').ContentUpload[] = [];
+  const facts = planCalls(s, registry, argsOf, (t, a) => p.validate(t, a)).map((c) => record(p, s, registry.revision, c, contents));
+  return { facts, contents };
+}
+
+function record(p: ReconcilerPorts, s: RunState, registryRevision: number, c: PlannedCall, contents: import('@n17q/contracts').ContentUpload[]) {
+  if (c.kind === 'refused') return fact('call.refused', { call: c.call.call, generation: c.call.generation, tool: c.call.tool, code: c.code, reason: c.reason, facts: {} });
+  const args = contentOf(canonical(c.args), 'tool-arguments', 'application/json');
+  contents.push(args);
+  const mapping = { registryRevision, mappingRevision: c.tool.mappingRevision, server: c.tool.server, schemaDigest: c.tool.schemaDigest };
+  const effect = `eff-${sha256(`${s.tenant} ${s.run} ${c.call.call}`).slice(0, 32)}`;
+  const scopeKey = digestOf({ salt: p.scopeSalt(s.tenant), target: c.scope.target, fields: c.scope.fields });
+  // the subject is what people approve and permits name: arguments by salted commitment, so that it tells nobody what they are
+  const subject = digestOf({ tool: c.tool.name, mapping, contract: c.tool.contract, args: args.ref.commitment, target: c.tool.target, world: s.world });
+  return fact('effect.intended', {
+    effect, call: c.call.call, generation: c.call.generation, tool: c.tool.name, mapping, contract: c.tool.contract, scope: { target: c.scope.target, fields: {} }, scopeKey, args: args.ref, subject,
+    key: `n17q-${sha256(`${s.tenant} ${s.run} ${c.call.call}`).slice(32)}`, world: s.world, amounts: { usd_micros: c.tool.costUsdMicros, tokens: 0, calls: 1 },
+  });
+}

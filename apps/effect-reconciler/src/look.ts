@@ -1,0 +1,34 @@
+/** Asks the world about an effect of unknown outcome, under its look permit, and records what it said. Looking is not repeating. Rows: EFF-5, POL-5. */
+import { recordLook, toolNamed, type DecisionView, type Effect, type Json, type Look, type RunId, type TenantId } from '@n17q/domain';
+import { decideAgain } from '@n17q/event-log';
+import type { LookOutcome } from '@n17q/tools';
+import type { ReconcilerPorts } from './ports.js';
+
+const permitted = (v: DecisionView): readonly Effect[] => Object.values(v.state.effects).filter((e) => e.stage === 'unknown' && e.lookPermit !== null && e.lookPermit.expiresAt > v.now);
+
+async function ask(p: ReconcilerPorts, v: DecisionView, e: Effect): Promise<LookOutcome> {
+  const registry = v.tenant.registry;
+  const tool = registry === null ? undefined : toolNamed({ revision: registry.revision, tools: registry.document.tools }, e.tool);
+  if (tool === undefined || tool.server !== e.mapping.server) return { kind: 'cannot-tell', cause: 'the server that the effect went to is no longer configured' };
+  const connector = p.connector(tool);
+  if (connector?.query === undefined) return { kind: 'cannot-tell', cause: 'its connector cannot ask' };
+  const args = JSON.parse((await p.log.texts(v.state.tenant, [e.args])).get(e.args.commitment) as string) as Json;
+  return connector.query({ effect: e.effect, idempotencyKey: e.key, args, target: tool.target, timeoutMs: tool.timeoutMs, outputBytesMax: tool.outputBytesMax });
+}
+
+export async function lookNow(p: ReconcilerPorts, tenant: TenantId, run: RunId): Promise<void> {
+  const view = await p.log.view(tenant, run);
+  for (const e of permitted(view)) {
+    const answer = await ask(p, view, e);
+    const contents: import('@n17q/contracts').ContentUpload[] = [];
+    const keep = async (text: string, media: string) => { const k = await p.keep(tenant, run, text, 'evidence', media); if (k.upload !== null) contents.push(k.upload); return k.ref; };
+    let look: Look;
+    switch (answer.kind) {
+      case 'happened': look = { kind: 'happened', evidence: await keep(JSON.stringify(answer.receipt), 'application/json'), text: await keep(answer.text, 'text/plain; charset=utf-8'), count: answer.count }; break;
+      case 'not-found': look = { kind: 'not-found', evidence: await keep(JSON.stringify({ asked: e.key, answer: 'not found' }), 'application/json') }; break;
+      case 'cannot-tell': look = answer; break;
+    }
+    const done = await decideAgain(p.log, () => p.log.state(tenant, run), (s) => s, (s) => ({ facts: recordLook(s, e.effect, look, p.log.now()), contents: look.kind === 'cannot-tell' ? [] : contents }));
+    if (done.kind === 'refused') throw new Error(`the store refused what a look found: ${done.outcome.code}: ${done.outcome.message}`);
+  }
+}

@@ -1,0 +1,19 @@
+import type { ServiceLog } from '@n17q/event-log';
+import type { Keep } from '@n17q/artifacts';
+import type { Json, TenantId, ToolMapping, Validated } from '@n17q/domain';
+import type { Connector } from '@n17q/tools';
+
+/** What the reconciler has besides the log. */
+export interface ReconcilerPorts {
+  readonly log: ServiceLog;
+  /** Identifies this process for as long as it lives; an attempt of another incarnation is never dispatched here. */
+  readonly incarnation: string;
+  /** The connector that a mapping names, configured; undefined: this process has none for it. */
+  connector(tool: ToolMapping): Connector | undefined;
+  /** Large results go outside the log; returns when they are stored and registered. */
+  readonly keep: Keep;
+  validate(tool: ToolMapping, args: Json): Validated;
+  scopeSalt(tenant: TenantId): string;
+  /** Something went wrong in the background, after the handler had returned. */
+  onTrouble(what: string, e: unknown): void;
+}

@@ -1,0 +1,64 @@
+/** Turns an interpretation into facts: observations, retained continuations, usage, and what was accepted. Rows: CON-1, CON-2, CON-5, NAT-1, BUD-3, RUN-3. */
+import { v7 as uuidv7 } from 'uuid';
+import { canonical, type ContentUpload } from '@n17q/contracts';
+import { fact, modelOf, type AcceptedCall, type Amounts, type ContinuationHandle, type Fact, type Generation, type Json, type OutputPart, type ProfilesDocument, type ProviderAccount, type RunState, type Usage } from '@n17q/domain';
+import type { Interpretation } from '@n17q/providers';
+import type { GatewayPorts } from './ports.js';
+
+export interface Recorded { readonly facts: readonly Fact[]; readonly contents: readonly ContentUpload[] }
+
+/** Null when the provider did not say enough: the reservation then stays. */
+export function spentFor(doc: ProfilesDocument | undefined, g: Generation, u: Usage | undefined): Amounts | null {
+  if (u?.inputTokens === undefined || u.outputTokens === undefined) return null;
+  const m = modelOf(doc, g.route);
+  if (m === undefined) return null;
+  return { usd_micros: Math.ceil((u.inputTokens * m.usdMicrosPer1kInput + u.outputTokens * m.usdMicrosPer1kOutput) / 1000), tokens: u.inputTokens + u.outputTokens, calls: 0 };
+}
+
+export async function recorded(p: GatewayPorts, s: RunState, g: Generation, attempt: string, account: ProviderAccount, doc: ProfilesDocument | undefined, r: Interpretation): Promise<Recorded> {
+  const ids = { generation: g.generation, attempt };
+  switch (r.kind) {
+    case 'not-sent': return { facts: [fact('generation.not-sent', { ...ids, cause: r.cause })], contents: [] };
+    case 'unknown': return { facts: [fact('generation.outcome-unknown', { ...ids, cause: r.message === undefined ? r.cause : `${r.cause}: ${r.message}`.slice(0, 1000) })], contents: [] };
+    case 'refused': return {
+      contents: [],
+      facts: [fact('generation.refused', {
+        ...ids, class: r.class, code: r.code, reason: r.message.slice(0, 1000), facts: { status: r.status, executed: r.executed } as Json, retryAfterMs: r.retryAfterMs ?? null,
+        usage: r.usage ?? null, spent: r.usage === undefined ? (r.executed ? null : { usd_micros: 0, tokens: 0, calls: 0 }) : spentFor(doc, g, r.usage),
+      })],
+    };
+    case 'accepted': return acceptedFacts(p, s, g, attempt, account, doc, r);
+  }
+}
+
+async function acceptedFacts(p: GatewayPorts, s: RunState, g: Generation, attempt: string, account: ProviderAccount, doc: ProfilesDocument | undefined, r: Extract<Interpretation, { kind: 'accepted' }>): Promise<Recorded> {
+  const contents: ContentUpload[] = [];
+  const put = async (bytes: string | Uint8Array, cls: 'model-output' | 'tool-arguments' | 'continuation', media: string) => { const k = await p.keep(s.tenant, s.run, bytes, cls, media); if (k.upload !== null) contents.push(k.upload); return k.ref; };
+  const modelServed = r.observed.modelServed ?? g.route.model;
+  // keeps CON-5: a run that keeps metadata only keeps no opaque piece either, and says so
+  const mayKeep = s.retention !== 'metadata-only';
+  const continuations: ContinuationHandle[] = [];
+  const retained: Fact[] = [];
+  for (const piece of mayKeep ? r.pieces : []) {
+    const handle = `con-${uuidv7()}`;
+    const exact = p.sealing.exact(piece.bytes);
+    const sealed = p.sealing.seal(piece.bytes, { tenant: s.tenant, run: s.run, lineage: g.lineage, generation: g.generation, partIndex: piece.partIndex, placement: piece.placement, adapter: account.adapter, account: account.account, accountScope: account.scope, endpoint: account.endpoint });
+    continuations.push({ handle, partIndex: piece.partIndex, placement: piece.placement, sealed: await put(sealed, 'continuation', 'application/octet-stream'), exact });
+    retained.push(fact('continuation.retained', { handle, generation: g.generation, turn: s.lineage?.turn ?? 0, adapter: account.adapter, endpoint: account.endpoint, account: account.account, accountScope: account.scope, modelServed, lineage: g.lineage, bytes: piece.bytes.length, exact }));
+  }
+  const calls: AcceptedCall[] = [];
+  for (const part of r.parts) if (part.kind === 'call') calls.push({ call: part.callId, tool: part.tool, args: await put(canonical(part.args), 'tool-arguments', 'application/json') });
+  const unavailable = r.pieces.length > 0 && !mayKeep;
+  return {
+    contents,
+    facts: [
+      fact('provider.observed', { generation: g.generation, adapter: account.adapter, account: account.account, endpoint: account.endpoint, observation: { responseId: r.observed.responseId ?? null, modelServed, modelAsked: g.route.model } }),
+      ...retained,
+      fact('generation.accepted', {
+        generation: g.generation, attempt, output: await put(canonical({ parts: r.parts as readonly OutputPart[] }), 'model-output', 'application/json'), finish: r.finish, calls, continuations,
+        recoverable: unavailable ? 'unavailable' : 'exact', why: unavailable ? 'RETENTION_METADATA_ONLY: the retention contract keeps no opaque protocol state; exact recovery is unavailable' : '',
+        usage: r.usage, spent: spentFor(doc, g, r.usage),
+      }),
+    ],
+  };
+}
