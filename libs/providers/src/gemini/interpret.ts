@@ -78,7 +78,7 @@ function interpretAnswer(text: string, json: unknown, context: InterpretContext,
   const span = memberSpan(text, memberSpan(text, first, 'content'), 'parts');
   const read = readParts(text, span === undefined ? [] : itemSpans(text, span), context.newCallId);
   if (read.kind === 'fault') return badEnd(read.fault, 'retry-later', read.detail, { ...ended, finish: 'malformed-call' });
-  if (read.parts.length === 0) return badEnd('OUTPUT_EMPTY', 'retry-later', 'the output has no parts', { ...ended, finish });
+  if (read.parts.length === 0) return badEnd('OUTPUT_EMPTY', finish === 'length' ? 'repairable-once' : 'retry-later', 'the output has no parts', { ...ended, finish });
   const calls = read.parts.filter((part) => part.kind === 'call');
   if (finish !== 'stop' && calls.length > 0) return badEnd('CALLS_IN_UNFINISHED_OUTPUT', 'repairable-once', 'the output limit was reached in an output with calls', { ...ended, finish });
   const offered = new Set(context.offered);

@@ -34,6 +34,7 @@ describe('projection', () => {
     ['an output without parts', plan([input, { kind: 'output', generation: 'g1', parts: [] }, input]), [], 'OUTPUT_EMPTY'],
     ['calls left unanswered', plan([input, output, input]), [thought, side], 'RESULTS_MISMATCH'],
     ['results in the order of completion', plan([input, output, { ...results2, results: [...results2.results].reverse() }]), [thought, side], 'RESULTS_MISMATCH'],
+    ['results of two calls of one tool, swapped', plan([input, { kind: 'output', generation: 'g1', parts: [{ kind: 'opaque' }, call('1'), call('2')] }, { kind: 'results', state: '', results: ['2', '1'].map((callId) => ({ callId, tool: 'f', ok: true, text: '' })) }]), [thought, side], 'RESULTS_MISMATCH'],
     ['one result missing', plan([input, output, { ...results2, results: results2.results.slice(1) }]), [thought, side], 'RESULTS_MISMATCH'],
     ['an invented id', plan([input, output, { ...results2, results: results2.results.map((r) => ({ ...r, providerCallId: 'x' })) }]), [thought, side], 'RESULTS_MISMATCH'],
     ['results of nothing', plan([input, { ...results2, results: [] }]), [], 'RESULTS_MISMATCH'],

@@ -15,7 +15,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Phrasing } from './answers.js';
-import { json, type Fault } from './faults.js';
+import { FAULT_KINDS, json, type Fault } from './faults.js';
 import type { Strictness } from './judge.js';
 import type { LedgerView } from './ledger.js';
 import type { Script } from './scenario.js';
@@ -70,8 +70,9 @@ function obey(emulator: EmulatorControl, what: string, order: Readonly<Record<st
     case 'PUT strict': emulator.setStrict(order as Partial<Strictness>); return { strict: order };
     case 'PUT errors': emulator.setErrors(order as { phrasing?: Phrasing; wrap?: boolean }); return { errors: order };
     case 'POST faults': {
-      if (typeof order['fault'] !== 'object' || order['fault'] === null) return undefined;
-      emulator.addFault(order['fault'] as Fault, order['account'] as string | undefined);
+      const fault = order['fault'] as Fault | null | undefined;
+      if (fault === null || fault === undefined || !FAULT_KINDS.includes(fault.kind)) return undefined;
+      emulator.addFault(fault, order['account'] as string | undefined);
       return { queued: true };
     }
     default: return undefined;

@@ -174,6 +174,7 @@ describe('provider emulator', () => {
       expect((await control(emulator, 'GET requests/1/body')).body).toEqual({ body: JSON.stringify(body) });
       expect((await control(emulator, 'PUT strict', { account: true })).status).toBe(200);
       expect((await control(emulator, 'POST nonsense', {})).status).toBe(404);
+      expect((await control(emulator, 'POST faults', { fault: { kind: 'earthquake' } })).status).toBe(404);
     });
   });
 });

@@ -19,6 +19,8 @@ export type Fault = Extent & (
   | { readonly kind: 'body'; readonly status: number; readonly body: string; readonly contentType?: string }
 );
 
+export const FAULT_KINDS: readonly string[] = ['status', 'reset', 'silence', 'cut', 'error-in-200', 'hold', 'body'] satisfies readonly Fault['kind'][];
+
 /** A fault after which work may have been done is counted as executed, the worse of the two cases. */
 export function executes(fault: Fault): boolean {
   if (fault.executed !== undefined) return fault.executed;
