@@ -1,1 +1,7 @@
-export {};
+export { CONTENT_CLASSES, type ContentClass, type ContentRef } from './content-ref.js';
+export { commitment, commitmentHash, committed, isCommitment, newSalt, SALT_BYTES } from './commitment.js';
+export { ArtifactAltered, ArtifactErased, ArtifactMissing, type Tombstone } from './errors.js';
+export { ArtifactTooLarge, type About, type ArtifactStat, type ArtifactStore, type Bytes } from './store.js';
+export { MemoryArtifactStore } from './memory-store.js';
+export { FolderArtifactStore, tenantFolder } from './folder-store.js';
+export { ARTIFACT_STORE_CONFORMANCE, type ConformanceCase, type StoreUnderTest } from './conformance.js';
