@@ -4,7 +4,7 @@
  * One file, so that a rename makes salt and bytes visible together, and a rename over it takes both away together (A1, A4). The line is
  * `{"n17q":"artifact/1", …}`; a tombstone has no salt and nothing after the line.
  */
-import type { ContentClass } from './content-ref.js';
+import type { ContentClass } from '@n17q/domain';
 import type { Tombstone } from './errors.js';
 
 export interface Heading {

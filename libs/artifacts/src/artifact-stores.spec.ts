@@ -3,9 +3,9 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ARTIFACT_STORE_CONFORMANCE, type StoreUnderTest } from './conformance.js';
-import type { ContentRef } from './content-ref.js';
+import { commitment, newSalt } from '@n17q/contracts';
+import type { ContentRef } from '@n17q/domain';
 import { FolderArtifactStore, tenantFolder } from './folder-store.js';
-import { commitment, newSalt } from './commitment.js';
 import { MemoryArtifactStore } from './memory-store.js';
 import { chunksOf, type About, type ArtifactStat, type Bytes } from './store.js';
 

@@ -3,6 +3,7 @@
  * A saboteur that breaks one promise must fail the case of that promise.
  */
 import assert from 'node:assert/strict';
+import { commitment, newSalt } from '@n17q/contracts';
 import { isCommitment } from './commitment.js';
 import { ArtifactAltered, ArtifactErased, ArtifactMissing } from './errors.js';
 import { ArtifactTooLarge, type ArtifactStat, type ArtifactStore } from './store.js';
@@ -47,6 +48,21 @@ export const ARTIFACT_STORE_CONFORMANCE: readonly ConformanceCase[] = [
       const one = await store.put('a', Buffer.from('yes'), about);
       const two = await store.put('a', Buffer.from('yes'), about);
       assert.notEqual(one.commitment, two.commitment);
+    },
+  },
+  {
+    title: '[RET-1] takes content that was committed before, once, and never in place of a tombstone',
+    run: async ({ store }) => {
+      const salt = newSalt();
+      const bytes = Buffer.from('committed before');
+      const ref = await store.put('a', bytes, { ...about, salt });
+      assert.equal(ref.commitment, commitment(salt, bytes));
+      assert.deepEqual(await store.put('a', bytes, { ...about, salt }), ref);
+      assert.deepEqual(await store.get('a', ref.commitment), bytes);
+      assert.equal((await all(store, 'a')).length, 1);
+      await store.erase('a', ref.commitment, why);
+      await store.put('a', bytes, { ...about, salt });
+      await assert.rejects(store.get('a', ref.commitment), ArtifactErased);
     },
   },
   {

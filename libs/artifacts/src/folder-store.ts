@@ -3,7 +3,7 @@
  *
  * Deliberately without: deduplication (it would tell one writer what another holds), compression, in-place change.
  *
- * F1. An upload becomes visible by one rename, after its bytes reached the disk; then the folder's entry is made durable, then the reference is returned.
+ * F1. An upload becomes visible by one link, after its bytes reached the disk; then the folder's entry is made durable, then the reference is returned.
  * F2. Erasure is one rename of a tombstone over the file. A crash before it leaves the artifact whole, after it a tombstone.
  * F3. No path is ever built from text that was not checked: a tenant's name is encoded, an address has a closed form.
  * F4. Any number of processes may share the folder.
@@ -11,11 +11,12 @@
  * Rows: SEAL-3, SEAL-7, RET-1, RET-4, SEC-1.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, opendir, readdir, readFile, rename, rm, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { link, mkdir, open, opendir, readdir, readFile, rename, rm, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { newSalt, SALT_BYTES } from '@n17q/contracts';
+import type { ContentRef } from '@n17q/domain';
 import { HEADING_BYTES_MAX, headingLine, parseHeading, type Heading } from './artifact-file.js';
-import { commitmentHash, committed, isCommitment, newSalt, SALT_BYTES } from './commitment.js';
-import type { ContentRef } from './content-ref.js';
+import { commitmentHash, committed, isCommitment } from './commitment.js';
 import { ArtifactAltered, ArtifactErased, ArtifactMissing, type Tombstone } from './errors.js';
 import { chunksOf, type About, type ArtifactStat, type ArtifactStore, type Bytes } from './store.js';
 
@@ -35,7 +36,7 @@ export class FolderArtifactStore implements ArtifactStore {
     const incoming = join(this.root, tenantFolder(tenant), 'incoming');
     await this.#folder(incoming);
     const upload = join(incoming, randomUUID());
-    const salt = newSalt();
+    const salt = Buffer.from(about.salt ?? newSalt());
     const hash = commitmentHash(salt);
     let bytes = 0;
     try {
@@ -54,7 +55,8 @@ export class FolderArtifactStore implements ArtifactStore {
       const ref: ContentRef = { commitment: committed(hash), bytes, class: about.class, media: about.media };
       const path = this.#path(tenant, ref.commitment);
       await this.#folder(dirname(path));
-      await rename(upload, path);
+      await link(upload, path).catch((e: NodeJS.ErrnoException) => { if (e.code !== 'EEXIST') throw e; }); // keeps A3, A4: a link never replaces
+      await unlink(upload);
       await syncFolder(dirname(path)); // keeps F1: name before reference
       return ref;
     } catch (trouble) {

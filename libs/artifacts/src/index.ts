@@ -1,5 +1,4 @@
-export { CONTENT_CLASSES, type ContentClass, type ContentRef } from './content-ref.js';
-export { commitment, commitmentHash, committed, isCommitment, newSalt, SALT_BYTES } from './commitment.js';
+export { commitmentHash, committed, isCommitment } from './commitment.js';
 export { ArtifactAltered, ArtifactErased, ArtifactMissing, type Tombstone } from './errors.js';
 export { ArtifactTooLarge, type About, type ArtifactStat, type ArtifactStore, type Bytes } from './store.js';
 export { MemoryArtifactStore } from './memory-store.js';

@@ -1,5 +1,5 @@
-import { commitment as commit, newSalt } from './commitment.js';
-import type { ContentRef } from './content-ref.js';
+import { commitment as commit, newSalt } from '@n17q/contracts';
+import type { ContentRef } from '@n17q/domain';
 import { ArtifactAltered, ArtifactErased, ArtifactMissing, type Tombstone } from './errors.js';
 import { chunksOf, type About, type ArtifactStat, type ArtifactStore, type Bytes } from './store.js';
 
@@ -13,9 +13,10 @@ export class MemoryArtifactStore implements ArtifactStore {
     const chunks: Uint8Array[] = [];
     for await (const chunk of chunksOf(content, about.bytesMax)) chunks.push(Buffer.from(chunk));
     const bytes = Buffer.concat(chunks);
-    const salt = newSalt();
+    const salt = Buffer.from(about.salt ?? newSalt());
     const ref: ContentRef = { commitment: commit(salt, bytes), bytes: bytes.length, class: about.class, media: about.media };
     const mine = this.#held.get(tenant) ?? new Map<string, Held>();
+    if (mine.get(ref.commitment)?.tombstone) return ref; // keeps A4
     this.#held.set(tenant, mine.set(ref.commitment, { ref, content: { salt, bytes } }));
     return ref;
   }

@@ -3,7 +3,7 @@
  *
  * A1. A reference is returned only for bytes that are complete and durable; one still uploading has no address that anybody could cite.
  * A2. What is read was verified by digest in that read; altered bytes are never handed out.
- * A3. Nothing is ever replaced. The same bytes put twice are two artifacts with two salts; who wants one of them keeps the reference.
+ * A3. Nothing is ever replaced. The same bytes put twice are two artifacts with two salts, unless the caller gives the salt: then the second put changes nothing.
  * A4. Erasing takes bytes and salt together and leaves a tombstone under the same address; it cannot be undone by a later put.
  * A5. Tenants are apart: another tenant's commitment answers as if it did not exist.
  *
@@ -11,7 +11,7 @@
  *
  * Rows: SEAL-3, SEAL-7, SEAL-8, RET-1, RET-4, SEC-1.
  */
-import type { ContentClass, ContentRef } from './content-ref.js';
+import type { ContentClass, ContentRef } from '@n17q/domain';
 import type { Tombstone } from './errors.js';
 
 export type Bytes = Uint8Array | AsyncIterable<Uint8Array>;
@@ -19,6 +19,8 @@ export type Bytes = Uint8Array | AsyncIterable<Uint8Array>;
 export interface About {
   readonly class: ContentClass;
   readonly media: string;
+  /** For content that was already committed under this salt; absent: a fresh one. */
+  readonly salt?: Uint8Array;
   /** More bytes than this reject with ArtifactTooLarge and leave nothing. */
   readonly bytesMax?: number;
 }

@@ -11,8 +11,8 @@
  *
  * Rows: EFF-2, EFF-3, EFF-5, CTX-6.
  */
-import type { Json } from '@n17q/domain';
-import type { WorkspaceChange, WorkspaceConflict, WorkspaceRef } from './workspace/workspace-ref.js';
+import type { Json, WorkspaceRef } from '@n17q/domain';
+import type { WorkspaceChange, WorkspaceConflict } from './workspace/workspace-ref.js';
 
 export type ConnectorOutcome =
   | { readonly kind: 'not-sent'; readonly cause: string }

@@ -4,9 +4,8 @@
  * L1. An accepted request is on the disk before it can be answered; killing the process loses no acceptance.
  * L2. A torn last line (killed while writing) is dropped at the next start: it was never answered.
  */
-import { createHash } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
-import canonicalize from 'canonicalize';
+import { digestOf } from '@n17q/contracts';
 import type { Json } from '@n17q/domain';
 
 export interface LedgerEntry {
@@ -31,7 +30,7 @@ export interface LedgerView {
   readonly entries: readonly LedgerEntry[];
 }
 
-export const contentDigest = (body: Json): string => createHash('sha256').update(canonicalize(body) ?? '').digest('hex');
+export const contentDigest = (body: Json): string => digestOf(body);
 
 export class Ledger {
   readonly #fd: number;

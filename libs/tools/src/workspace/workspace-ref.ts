@@ -1,12 +1,4 @@
-import type { ContentRef } from '@n17q/artifacts';
-
-/** One state of a workspace, named by digest. Rows: WSP-1, SEAL-7. */
-export interface WorkspaceRef {
-  /** Immutable base: a commit of the cloned repository. */
-  readonly base: string;
-  /** Manifest of the tree; its commitment is the tree digest. */
-  readonly tree: ContentRef;
-}
+import type { WorkspaceRef } from '@n17q/domain';
 
 export interface WorkspaceChange {
   /** Commitment of the tree before. */
