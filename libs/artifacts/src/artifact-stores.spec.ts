@@ -84,7 +84,7 @@ class DoesNotVerify extends MemoryArtifactStore {
   readonly #bytes = new Map<string, Buffer>();
   override async put(tenant: string, content: Bytes, about: About): Promise<ContentRef> {
     const ref = await super.put(tenant, content, about);
-    this.#bytes.set(ref.commitment, await super.get(tenant, ref.commitment));
+    await super.get(tenant, ref.commitment).then((b) => this.#bytes.set(ref.commitment, b), () => undefined);
     return ref;
   }
   override async get(tenant: string, c: string): Promise<Buffer> {

@@ -9,3 +9,5 @@ export {
   type EmulatedModel, type PastReply, type Phrasing, type ProviderEmulatorOptions, type ProviderFault, type ProviderLedgerEntry, type ProviderLedgerView,
   type Scenario, type ScenarioModule, type ScenarioRequest, type Script, type ScriptedCall, type ScriptedReply, type Step, type Strictness, type When,
 } from './provider-emulator/index.js';
+export * from './world-emulator/index.js';
+export { FIXTURE_BUG, FIXTURE_REPO_FILES, makeFixtureRepo } from './fixture-repo.js';

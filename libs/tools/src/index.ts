@@ -2,4 +2,15 @@ export type { Connector, ConnectorOutcome, DispatchRequest, LookOutcome, QueryRe
 export { boundedText, HeadAndTail } from './bounded-text.js';
 export { HttpConnector } from './http/http-connector.js';
 export { HttpToolConfig, type CredentialHeaders } from './http/http-config.js';
+export { CommandConnector, CommandToolConfig } from './command/command-connector.js';
+export { contractUnder, isolationNotice, probeIsolation, UNPRIVILEGED_ID, type Isolation } from './command/isolation.js';
+export { runContained, type ContainedEnd, type ContainedRun, type ReadOnlyMount } from './command/run-contained.js';
+export { WorkspaceConnector, WorkspaceToolConfig } from './workspace/workspace-connector.js';
+export { Workspaces, writable } from './workspace/workspaces.js';
+export { WorkspaceTrouble } from './workspace/folder-state.js';
+export { git, GitTrouble, type GitOptions } from './workspace/git.js';
+export { isInsidePath, Manifest, type FileEntry, type FileState } from './workspace/manifest.js';
 export type { ChangedPath, WorkspaceChange, WorkspaceConflict } from './workspace/workspace-ref.js';
+export { checkArguments, parseArguments, type ArgumentIssue, type ArgumentsOutcome } from './arguments.js';
+export { BUILTIN_ARGUMENTS, codingTools, type BuiltinTool, type CodingToolsOptions } from './builtin.js';
+export { connectorFor, type ConnectorSurroundings } from './connectors.js';

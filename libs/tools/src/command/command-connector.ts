@@ -1,0 +1,85 @@
+/**
+ * A command in a fresh copy of the workspace.
+ *
+ * D1. Each call has a folder of its own, made from a digest and thrown away afterwards; what changed in it comes back as a stored snapshot (WSP-2).
+ * D2. With isolation, a limit that stopped the command is an observation: the sandbox was the whole world that it could touch, and it is gone. Without
+ *     isolation it is *unknown*.
+ * D3. Without isolation the tool's contract is not *contained*: see `contractUnder`.
+ *
+ * Rows: EFF-2, EFF-3, EFF-4, WSP-1, WSP-2.
+ */
+import { execFile } from 'node:child_process';
+import { lchown, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import * as z from 'zod';
+import type { Json } from '@n17q/domain';
+import type { Connector, ConnectorOutcome, DispatchRequest } from '../connector.js';
+import type { Workspaces } from '../workspace/workspaces.js';
+import { UNPRIVILEGED_ID, type Isolation } from './isolation.js';
+import { runContained, type ContainedEnd } from './run-contained.js';
+
+const ABSOLUTE = z.string().regex(/^\/[^\0]*$/).refine((p) => !p.split('/').includes('..'), 'no .. in a mount');
+export const CommandToolConfig = z.strictObject({
+  command: z.array(z.string().min(1)).min(1),
+  env: z.record(z.string().regex(/^[A-Z_][A-Z0-9_]*$/), z.string()).default({}),
+  /** Folders of this machine that the command may read, such as installed dependencies: at which place inside. Only with isolation. */
+  mounts: z.array(z.strictObject({ from: ABSOLUTE, at: ABSOLUTE })).default([]),
+});
+export type CommandToolConfig = z.infer<typeof CommandToolConfig>;
+
+export class CommandConnector implements Connector {
+  readonly kind = 'command';
+  readonly #config: CommandToolConfig;
+
+  constructor(config: Json, readonly workspaces: Workspaces, readonly isolation: Isolation) {
+    this.#config = CommandToolConfig.parse(config);
+  }
+
+  /** Rejects, with nothing started, if an artifact of the state is missing or altered: the error names it. */
+  async dispatch(request: DispatchRequest): Promise<ConnectorOutcome> {
+    if (!request.workspace) return { kind: 'not-sent', cause: 'NO_WORKSPACE' };
+    const { tenant, at } = request.workspace;
+    await mkdir(this.workspaces.scratch, { recursive: true, mode: 0o700 });
+    const folder = await mkdtemp(join(this.workspaces.scratch, 'command-'));
+    try {
+      const workspace = join(folder, 'workspace');
+      await this.workspaces.materialise(tenant, at, workspace);
+      if (this.isolation.isolation === 'namespaces' && this.isolation.as === 'root') await giveAway(workspace);
+      const end = await runContained({
+        command: this.#config.command, workspace, root: join(folder, 'root'), isolation: this.isolation, env: this.#config.env, mounts: this.#config.mounts,
+        timeoutMs: request.timeoutMs, outputBytesMax: request.outputBytesMax, beforeFirstByte: request.beforeFirstByte, ...(request.signal ? { signal: request.signal } : {}),
+      });
+      if (end.kind === 'not-started') return { kind: 'not-sent', cause: end.cause };
+      if (end.stoppedBy !== null && this.isolation.isolation === 'none') return { kind: 'unknown', cause: end.stoppedBy }; // keeps D2
+      const change = await this.workspaces.snapshot(tenant, workspace, at);
+      return { kind: 'observed', ok: end.exitCode === 0, text: said(end), receipt: this.#receipt(end), ...(change.paths.length > 0 ? { files: change } : {}) };
+    } finally {
+      await thrownAway(folder);
+    }
+  }
+
+  #receipt(end: Extract<ContainedEnd, { kind: 'ended' }>): Json {
+    return { command: this.#config.command, exitCode: end.exitCode, stoppedBy: end.stoppedBy, outputBytes: end.outputBytes, durationMs: end.durationMs, isolation: this.isolation.isolation };
+  }
+}
+
+function said(end: Extract<ContainedEnd, { kind: 'ended' }>): string {
+  const first = end.stoppedBy === 'TIME_LIMIT' ? `stopped at the time limit after ${end.durationMs} ms`
+    : end.stoppedBy === 'OUTPUT_LIMIT' ? `stopped after ${end.outputBytes} bytes of output`
+    : end.stoppedBy === 'ABORTED' ? 'stopped on request' : `exit code ${end.exitCode ?? 'none'}`;
+  return `${first}\n${end.text}`;
+}
+
+/** Makes the copy belong to the account without rights that the command runs under. */
+async function giveAway(path: string): Promise<void> {
+  for (const entry of await readdir(path, { withFileTypes: true, recursive: true })) await lchown(join(entry.parentPath, entry.name), UNPRIVILEGED_ID, UNPRIVILEGED_ID);
+  await lchown(path, UNPRIVILEGED_ID, UNPRIVILEGED_ID);
+}
+
+async function thrownAway(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true }).catch(async () => {
+    await promisify(execFile)('chmod', ['-R', 'u+rwx', '--', folder]); // the command locked folders of its own
+    await rm(folder, { recursive: true, force: true });
+  });
+}
