@@ -4,3 +4,4 @@ export { ArtifactTooLarge, type About, type ArtifactStat, type ArtifactStore, ty
 export { MemoryArtifactStore } from './memory-store.js';
 export { FolderArtifactStore, tenantFolder } from './folder-store.js';
 export { ARTIFACT_STORE_CONFORMANCE, type ConformanceCase, type StoreUnderTest } from './conformance.js';
+export { keeping, type Keep, type Kept, type Register } from './keeping.js';

@@ -7,7 +7,7 @@
  * Rows: TOOL-1, EFF-1, CTX-6.
  */
 import * as z from 'zod';
-import type { Json } from '@n17q/domain';
+import type { Json, ToolMapping, Validated } from '@n17q/domain';
 
 export type ArgumentsOutcome =
   | { readonly kind: 'valid'; readonly args: Json }
@@ -41,6 +41,12 @@ export function checkArguments(schema: Json, args: Json): ArgumentsOutcome {
   if (parsed.success) return { kind: 'valid', args };
   const issues = parsed.error.issues.slice(0, ISSUES_MAX).map((i) => ({ path: i.path.map(String).join('.'), problem: i.message }));
   return refused('ARGUMENTS_INVALID', issues.map((i) => `${i.path || 'arguments'}: ${i.problem}`).join('; '), issues);
+}
+
+/** The same, in the words of the deciders. */
+export function validateArguments(tool: Pick<ToolMapping, 'schema'>, args: Json): Validated {
+  const checked = checkArguments(tool.schema, args);
+  return checked.kind === 'valid' ? { ok: true, value: checked.args } : { ok: false, issues: checked.reason };
 }
 
 /** Every object with named properties takes no others. */

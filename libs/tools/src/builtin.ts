@@ -50,8 +50,8 @@ export function codingTools(options: CodingToolsOptions): ToolMapping[] {
     const schema = z.toJSONSchema(BUILTIN_ARGUMENTS[name]) as Json;
     return { name, description, schema, schemaDigest: digestOf(schema), mappingRevision: revision, costUsdMicros: 0, ...rest };
   };
-  const workspace = (operation: string, contract: EffectContract, scopeFields: readonly string[], outputBytesMax: number): Rest =>
-    ({ server: 'workspace', target: 'workspace', contract, scopeFields, connector: { kind: 'workspace', config: { operation } }, timeoutMs: 30_000, outputBytesMax });
+  const workspace = (operation: 'list' | 'read' | 'write', contract: EffectContract, scopeFields: readonly string[], outputBytesMax: number): Rest =>
+    ({ server: 'workspace', target: 'workspace', contract, scopeFields, connector: { kind: 'workspace', config: { operation, readOnly: operation !== 'write' } }, timeoutMs: 30_000, outputBytesMax });
   return [
     tool('list_files', 'List the files of the workspace with their sizes in bytes.', workspace('list', { kind: 'read-only' }, [], LIST_BYTES_MAX)),
     tool('read_file', 'Read one text file of the workspace.', workspace('read', { kind: 'read-only' }, ['path'], TEXT_BYTES_MAX)),

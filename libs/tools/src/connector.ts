@@ -6,7 +6,7 @@
  * C1. `not-sent` is only said while nothing left this process; `beforeFirstByte` ran last and synchronously before anything could.
  * C2. `refused` is only said for an answer that the tool's configuration declares final, seen in full.
  * C3. `observed` is only said for a complete answer.
- * C4. Everything else is `unknown`. A call never rejects after dispatch; a rejection is a defect and means nothing left.
+ * C4. Everything else is `unknown`. A rejection is a defect, and says nothing about what left.
  * C5. What comes back is data: bounded, and nothing in it changes what the outcome is.
  *
  * Rows: EFF-2, EFF-3, EFF-5, CTX-6.

@@ -11,6 +11,6 @@ export { WorkspaceTrouble } from './workspace/folder-state.js';
 export { git, GitTrouble, type GitOptions } from './workspace/git.js';
 export { isInsidePath, Manifest, type FileEntry, type FileState } from './workspace/manifest.js';
 export type { ChangedPath, WorkspaceChange, WorkspaceConflict } from './workspace/workspace-ref.js';
-export { checkArguments, parseArguments, type ArgumentIssue, type ArgumentsOutcome } from './arguments.js';
+export { checkArguments, parseArguments, validateArguments, type ArgumentIssue, type ArgumentsOutcome } from './arguments.js';
 export { BUILTIN_ARGUMENTS, codingTools, type BuiltinTool, type CodingToolsOptions } from './builtin.js';
 export { connectorFor, type ConnectorSurroundings } from './connectors.js';

@@ -15,6 +15,7 @@ import { promisify } from 'node:util';
 import * as z from 'zod';
 import type { Json } from '@n17q/domain';
 import type { Connector, ConnectorOutcome, DispatchRequest } from '../connector.js';
+import { unlessMissing } from '../workspace/missing.js';
 import type { Workspaces } from '../workspace/workspaces.js';
 import { UNPRIVILEGED_ID, type Isolation } from './isolation.js';
 import { runContained, type ContainedEnd } from './run-contained.js';
@@ -28,6 +29,8 @@ export const CommandToolConfig = z.strictObject({
 });
 export type CommandToolConfig = z.infer<typeof CommandToolConfig>;
 
+const ready: ConnectorOutcome = { kind: 'not-sent', cause: 'READY' };
+
 export class CommandConnector implements Connector {
   readonly kind = 'command';
   readonly #config: CommandToolConfig;
@@ -36,7 +39,6 @@ export class CommandConnector implements Connector {
     this.#config = CommandToolConfig.parse(config);
   }
 
-  /** Rejects, with nothing started, if an artifact of the state is missing or altered: the error names it. */
   async dispatch(request: DispatchRequest): Promise<ConnectorOutcome> {
     if (!request.workspace) return { kind: 'not-sent', cause: 'NO_WORKSPACE' };
     const { tenant, at } = request.workspace;
@@ -44,7 +46,8 @@ export class CommandConnector implements Connector {
     const folder = await mkdtemp(join(this.workspaces.scratch, 'command-'));
     try {
       const workspace = join(folder, 'workspace');
-      await this.workspaces.materialise(tenant, at, workspace);
+      const unmade = await unlessMissing(this.workspaces.materialise(tenant, at, workspace).then(() => ready));
+      if (unmade !== ready) return unmade;
       if (this.isolation.isolation === 'namespaces' && this.isolation.as === 'root') await giveAway(workspace);
       const end = await runContained({
         command: this.#config.command, workspace, root: join(folder, 'root'), isolation: this.isolation, env: this.#config.env, mounts: this.#config.mounts,

@@ -13,9 +13,14 @@ import type { Json } from '@n17q/domain';
 import { boundedText } from '../bounded-text.js';
 import type { Connector, ConnectorOutcome, DispatchRequest, WorkspaceInput } from '../connector.js';
 import { isInsidePath, type Manifest } from './manifest.js';
+import { unlessMissing } from './missing.js';
 import { writable, type Workspaces } from './workspaces.js';
 
-export const WorkspaceToolConfig = z.strictObject({ operation: z.enum(['list', 'read', 'write', 'remove']) });
+export const WorkspaceToolConfig = z.strictObject({
+  operation: z.enum(['list', 'read', 'write', 'remove']),
+  /** Calls that leave the workspace as it was may go at the same time; said here so that whoever schedules need not know the operations. */
+  readOnly: z.boolean().default(false),
+}).refine((c) => c.readOnly === (c.operation === 'list' || c.operation === 'read'), 'list and read are read-only, write and remove are not');
 export type WorkspaceToolConfig = z.infer<typeof WorkspaceToolConfig>;
 
 const refused = (cause: string, text: string): ConnectorOutcome => ({ kind: 'refused', cause, text });
@@ -29,10 +34,12 @@ export class WorkspaceConnector implements Connector {
     this.#operation = WorkspaceToolConfig.parse(config).operation;
   }
 
-  /** Rejects, with nothing changed, if an artifact of the state is missing or altered: the error names it. */
-  async dispatch(request: DispatchRequest): Promise<ConnectorOutcome> {
+  dispatch(request: DispatchRequest): Promise<ConnectorOutcome> {
     const at = request.workspace;
-    if (!at) return { kind: 'not-sent', cause: 'NO_WORKSPACE' };
+    return at ? unlessMissing(this.#dispatch(request, at)) : Promise.resolve({ kind: 'not-sent', cause: 'NO_WORKSPACE' });
+  }
+
+  async #dispatch(request: DispatchRequest, at: WorkspaceInput): Promise<ConnectorOutcome> {
     const args = (request.args ?? {}) as { readonly path?: unknown; readonly content?: unknown; readonly prefix?: unknown };
     const manifest = await this.workspaces.manifest(at.tenant, at.at);
     if (this.#operation === 'list') return request.beforeFirstByte() ? list(manifest, args.prefix, request.outputBytesMax) : stopped;
