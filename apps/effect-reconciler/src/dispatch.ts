@@ -10,19 +10,24 @@
  */
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { fact, recordOutcome, startable, toolNamed, type AttemptId, type DecisionView, type Effect, type Fact, type Json, type Outcome, type RunId, type TenantId, type ToolMapping } from '@n17q/domain';
-import { decideAgain } from '@n17q/event-log';
+import { fact, isConsequential, recordOutcome, startable, toolNamed, type AttemptId, type DecisionView, type Effect, type Fact, type Json, type Outcome, type RunId, type TenantId, type ToolMapping } from '@n17q/domain';
+import { decideAgain, persistently } from '@n17q/event-log';
 import { failpoint } from '@n17q/platform';
 import type { ConnectorOutcome } from '@n17q/tools';
 import type { ReconcilerPorts } from './ports.js';
 
 /** A dispatch begins within this share of the lease, or not at all: the rest is for the answer. */
 const DISPATCH_SHARE = 0.5;
+/** How long an outcome that only this process knows is offered to a store that does not answer. */
+const OUTCOME_KEPT_MS = 30 * 60_000;
 
 export interface Claim { readonly effect: Effect; readonly tool: ToolMapping; readonly attempt: AttemptId; readonly mayDispatchUntil: number }
 
 /** Tools that leave a new workspace behind go one after the other: each starts from the state that the one before left. */
 const changesWorkspace = (t: ToolMapping): boolean => t.connector.kind !== 'http' && !(t.connector.config as { readOnly?: boolean }).readOnly;
+
+/** Where repeating is free nobody is in a hurry to look, so the whole call may pass; elsewhere others may look as soon as the policy's lease is over. */
+const leaseFor = (t: ToolMapping, leaseMs: number): number => (isConsequential(t.contract) ? leaseMs : leaseMs + t.timeoutMs);
 
 function pick(v: DecisionView, among: readonly Effect[]): readonly { effect: Effect; tool: ToolMapping }[] {
   const registry = v.tenant.registry;
@@ -52,7 +57,7 @@ export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Cla
       if (effect.permit === null || p.connector(tool) === undefined) continue;
       const attempt = randomUUID();
       claims.push({ effect, tool, attempt, mayDispatchUntil: begun + leaseMs * DISPATCH_SHARE });
-      facts.push(fact('effect.attempt-started', { effect: effect.effect, attempt, attemptNumber: effect.attempts.length + 1, owner: p.incarnation, permit: effect.permit.permit, leaseMs, dispatchBy: Math.floor(v.now + leaseMs * DISPATCH_SHARE) }));
+      facts.push(fact('effect.attempt-started', { effect: effect.effect, attempt, attemptNumber: effect.attempts.length + 1, owner: p.incarnation, permit: effect.permit.permit, leaseMs: leaseFor(tool, leaseMs), dispatchBy: Math.floor(v.now + leaseMs * DISPATCH_SHARE) }));
     }
     return { facts };
   });
@@ -93,7 +98,7 @@ async function send(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, tenant: Ten
 
 async function record(p: ReconcilerPorts, tenant: TenantId, run: RunId, c: Claim, o: ConnectorOutcome): Promise<void> {
   const contents: import('@n17q/contracts').ContentUpload[] = [];
-  const keep = async (text: string, cls: 'tool-result' | 'receipt', media: string) => { const k = await p.keep(tenant, run, text, cls, media); if (k.upload !== null) contents.push(k.upload); return k.ref; };
+  const keep = async (text: string, cls: 'tool-result' | 'receipt', media: string) => { const k = await persistently(() => p.keep(tenant, run, text, cls, media), OUTCOME_KEPT_MS, (e) => p.onTrouble(`result of ${c.attempt}`, e)); if (k.upload !== null) contents.push(k.upload); return k.ref; };
   const plain = 'text/plain; charset=utf-8';
   let outcome: Outcome;
   switch (o.kind) {
@@ -101,11 +106,12 @@ async function record(p: ReconcilerPorts, tenant: TenantId, run: RunId, c: Claim
     case 'refused': outcome = { kind: 'refused', cause: o.cause, text: await keep(o.text, 'tool-result', plain) }; break;
     case 'not-sent': case 'unknown': outcome = o; break;
   }
-  const done = await decideAgain(p.log, () => p.log.state(tenant, run), (s) => s, (s) => {
+  if (o.kind === 'observed' && o.files !== undefined) { const { tree } = o.files.workspace; await persistently(() => p.register(tenant, run, tree), OUTCOME_KEPT_MS, (e) => p.onTrouble(`workspace of ${c.attempt}`, e)); }
+  const done = await persistently(() => decideAgain(p.log, () => p.log.state(tenant, run), (s) => s, (s) => {
     const facts = [...recordOutcome(s, c.effect.effect, c.attempt, outcome, p.log.now())];
     if (facts.length > 0 && o.kind === 'observed' && o.files !== undefined) facts.push(fact('workspace.changed', { effect: c.effect.effect, workspace: o.files.workspace, previous: s.workspace?.tree.commitment ?? null, summary: o.files.summary }));
     if (o.kind === 'refused' && o.conflict !== undefined) facts.push(fact('workspace.conflicted', { effect: c.effect.effect, found: JSON.stringify(o.conflict).slice(0, 2000) }));
     return { facts, contents };
-  });
+  }), OUTCOME_KEPT_MS, (e) => p.onTrouble(`outcome of ${c.attempt}`, e));
   if (done.kind === 'refused') throw new Error(`the store refused the outcome of ${c.attempt}: ${done.outcome.code}: ${done.outcome.message}`);
 }

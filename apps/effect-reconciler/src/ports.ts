@@ -1,5 +1,5 @@
 import type { ServiceLog } from '@n17q/event-log';
-import type { Keep } from '@n17q/artifacts';
+import type { Keep, Register } from '@n17q/artifacts';
 import type { Json, TenantId, ToolMapping, Validated } from '@n17q/domain';
 import type { Connector } from '@n17q/tools';
 
@@ -12,6 +12,8 @@ export interface ReconcilerPorts {
   connector(tool: ToolMapping): Connector | undefined;
   /** Large results go outside the log; returns when they are stored and registered. */
   readonly keep: Keep;
+  /** Says that bytes stored outside are complete, before an event names them. */
+  readonly register: Register;
   validate(tool: ToolMapping, args: Json): Validated;
   scopeSalt(tenant: TenantId): string;
   /** Something went wrong in the background, after the handler had returned. */

@@ -12,7 +12,7 @@ import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { compiledSubject, fact, modelOf, sameRoute, verifyContinuations, whoseMove, permitStale, type AttemptId, type DecisionView, type Fact, type Generation, type ProviderAccount, type RunId, type RunState, type TenantId } from '@n17q/domain';
 import { digestOf } from '@n17q/contracts';
-import { decideAgain, type Decision } from '@n17q/event-log';
+import { decideAgain, persistently, type Decision } from '@n17q/event-log';
 import { failpoint } from '@n17q/platform';
 import type { ProviderAdapter, WireRequest } from '@n17q/providers';
 import { assemble, type Assembled } from './assemble.js';
@@ -21,6 +21,8 @@ import type { GatewayPorts } from './ports.js';
 
 interface Ready { readonly adapter: ProviderAdapter; readonly account: ProviderAccount; readonly request: WireRequest; readonly assembled: Assembled; readonly credential: string; readonly generation: Generation; readonly attempt: AttemptId; readonly mayDispatchUntil: number; readonly view: DecisionView }
 const DISPATCH_SHARE = 0.5;
+/** How long an outcome that only this process knows is offered to a store that does not answer. */
+const OUTCOME_KEPT_MS = 30 * 60_000;
 
 export function gateway(p: GatewayPorts): { run(tenant: TenantId, run: RunId): Promise<void>; readonly inFlight: ReadonlySet<AttemptId> } {
   const mine = new Set<AttemptId>();
@@ -99,7 +101,7 @@ async function call(p: GatewayPorts, mine: Set<AttemptId>, tenant: TenantId, run
     failpoint('generation.after-dispatch-before-acceptance');
     const heard = r.adapter.interpret(outcome, { generation: g.generation, newCallId: (i) => `call-${g.generation}-${i}`, offered: r.assembled.plan.tools.map((t) => t.name), sent: r.assembled.pieces, credential: r.credential });
     const doc = r.view.tenant.profiles?.document;
-    const done = await decideAgain(p.log, () => p.log.state(tenant, run), (s) => s, async (s) => (s.generation?.attempt === r.attempt && s.generation.stage === 'started' ? recorded(p, s, s.generation, r.attempt, r.account, doc, heard) : late(r, heard)));
+    const done = await persistently(() => decideAgain(p.log, () => p.log.state(tenant, run), (s) => s, async (s) => (s.generation?.attempt === r.attempt && s.generation.stage === 'started' ? recorded(p, s, s.generation, r.attempt, r.account, doc, heard) : late(r, heard))), OUTCOME_KEPT_MS, (e) => p.onTrouble(`outcome of ${r.attempt}`, e));
     if (done.kind === 'refused') throw new Error(`the store refused the outcome of ${r.attempt}: ${done.outcome.code}: ${done.outcome.message}`);
     failpoint('generation.after-acceptance');
   } finally {

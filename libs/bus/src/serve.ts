@@ -23,6 +23,8 @@ export interface RequestContext {
   /** Who asks, as its credentials proved it; only on store subjects. */
   readonly caller: ServiceName | undefined;
   readonly trace: TraceHeaders;
+  /** Size of the request's body. */
+  readonly bytes: number;
 }
 
 /** Returns the answer, or `refuse(…)`. A thrown error with a boolean `mayHaveActed` keeps it; any other counts as "may have acted". */
@@ -123,7 +125,7 @@ class Server implements Serving {
     } catch (error) {
       throw new BusFault('BAD_REQUEST', `the request is not JSON: ${messageOf(error)}`, false);
     }
-    const ctx: RequestContext = { subject: msg.subject, caller: callerOf(msg.subject), trace: msg.headers ? traceHeadersOf(msg.headers) : {} };
+    const ctx: RequestContext = { subject: msg.subject, caller: callerOf(msg.subject), trace: msg.headers ? traceHeadersOf(msg.headers) : {}, bytes: msg.data.length };
     return inSpan(`serve ${endpoint.subject}`, SpanKind.SERVER, extractTrace(msg.headers), { 'messaging.system': 'nats', 'messaging.destination.name': endpoint.subject },
       async () => endpoint.handler(body, ctx));
   }

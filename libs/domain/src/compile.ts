@@ -97,8 +97,7 @@ export function lineageEnds(i: CompileInput, system: string, tools: string): str
   const l = s.lineage;
   if (l === null) return 'nothing was sent yet';
   if (!sameRoute(l.route, i.route)) return 'the decision-maker changed';
-  if (s.retention === 'metadata-only' && i.profile.opaqueRequired !== 'never') return 'the retention contract keeps no continuation: exact recovery is unavailable';
-  if (l.items.some((x) => x.kind === 'output' && x.recoverable === 'unavailable' && i.profile.opaqueRequired !== 'never' && x.calls.length > 0)) return 'a continuation of this lineage was not retained';
+  if (l.items.some((x) => x.kind === 'output' && x.recoverable === 'unavailable')) return 'the retention contract keeps no continuation: exact recovery is unavailable';
   if (textOf(texts, l.system) !== system) return 'the constraints changed';
   if (textOf(texts, l.tools) !== tools) return 'the tools on offer changed';
   if (s.failures.refusesLineage) return `the provider refused to go on with it: ${s.failures.lastCode ?? ''}`;

@@ -12,3 +12,4 @@ export { ContentGone, ServiceLog, type Decision, type OutsideContent, type Store
 export { Contended, decideAgain, DECISIONS_MAX, type Decided } from './service/decide-again.js';
 export { MemoryEventStore } from './memory/store.js';
 export { emptyStore, type HeldStore } from './memory/state.js';
+export { BusStore, contentToWire, persistently, StoreUnreachable, type WireStoredContent } from './service/bus-store.js';

@@ -19,6 +19,7 @@ export type Decided<L> =
 
 /** Others were faster every time, or the store is busy: try again later. Nothing was done. */
 export class Contended extends Error {
+  readonly kind = 'conflict';
   constructor(readonly tries: number, readonly last: string) { super(`${tries} decisions in a row were not taken in: ${last}`); this.name = 'Contended'; }
 }
 

@@ -44,7 +44,7 @@ export class ServiceLog {
   private readonly tenants = new Map<TenantId, Tenant>();
   private offsetMs = 0;
 
-  constructor(private readonly store: StoreAccess, private readonly outside: OutsideContent | null, private readonly clock: () => number = Date.now, cachedRunsMax = 1000) {
+  constructor(private readonly store: StoreAccess, private readonly outside: OutsideContent | null, private readonly clock: () => number = Date.now, private readonly trace: () => Trace | undefined = () => undefined, cachedRunsMax = 1000) {
     this.states = new LRUCache({ max: cachedRunsMax });
     this.bodies = new LRUCache({ maxSize: 64 * 1024 * 1024, sizeCalculation: (b) => b.length + 100 });
   }
@@ -86,12 +86,13 @@ export class ServiceLog {
   async append(s: RunState, d: Decision): Promise<AppendOutcome> {
     const stream = runStream(s.run);
     const service = this.store.service;
+    const trace = d.trace ?? this.trace();
     const request: AppendRequest = {
       tenant: s.tenant, stream, expected: s.revision, actor: d.actor ?? { kind: 'service', id: service }, correlation: s.run, causation: d.causation ?? null,
       appendId: uuidv5(`${s.tenant} ${stream} ${s.revision} ${service} ${digestOf(d.facts)}`, NAMESPACE),
       events: d.facts.map((f, i) => ({ ...f, eventId: uuidv5(`${s.tenant} ${stream} ${s.revision + 1 + i} ${service} ${digestOf(f)}`, NAMESPACE) })),
       contents: (d.contents ?? []).map((c) => ({ ref: c.ref, salt: Buffer.from(c.salt).toString('base64'), body: Buffer.from(c.body).toString('base64') })),
-      ...(d.checkpoint === undefined ? {} : { checkpoint: d.checkpoint }), ...(d.trace === undefined ? {} : { trace: d.trace }),
+      ...(d.checkpoint === undefined ? {} : { checkpoint: d.checkpoint }), ...(trace === undefined ? {} : { trace }),
     };
     const outcome = await this.store.append(request);
     if (outcome.kind === 'appended') this.offsetMs = Math.max(this.offsetMs, outcome.recordedAt - this.clock());

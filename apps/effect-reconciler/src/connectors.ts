@@ -1,0 +1,30 @@
+/** Connectors by mapping, made when first needed and kept while the mapping is the same. Rows: TOOL-1, TOOL-4. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { LRUCache } from 'lru-cache';
+import type { ArtifactStore } from '@n17q/artifacts';
+import { digestOf } from '@n17q/contracts';
+import type { ToolMapping } from '@n17q/domain';
+import { setting, type Settings } from '@n17q/reactor';
+import { connectorFor, probeIsolation, Workspaces, type Connector, type CredentialHeaders } from '@n17q/tools';
+
+/** Read at each use, so that a replaced or removed credential is so at the next call. A name is one file of the folder. */
+function headersFrom(folder: string): CredentialHeaders {
+  return (name) => {
+    if (!/^[a-z0-9][a-z0-9._-]{0,63}$/.test(name)) throw new Error(`"${name.slice(0, 64)}" names no tool credential`);
+    return { authorization: `Bearer ${readFileSync(join(folder, name), 'utf8').trim()}` };
+  };
+}
+
+export async function connectors(settings: Settings, artifacts: ArtifactStore): Promise<(t: ToolMapping) => Connector | undefined> {
+  const isolation = await probeIsolation();
+  const workspaces = new Workspaces(artifacts, setting(settings, 'N17Q_SCRATCH_DIR', 'a folder for sandboxes, which may vanish'));
+  const folder = setting(settings, 'N17Q_TOOL_CREDENTIALS_DIR', 'the folder with one file per tool credential');
+  const made = new LRUCache<string, Connector>({ max: 200 });
+  return (t) => {
+    const key = digestOf({ connector: t.connector, target: t.target });
+    let c = made.get(key);
+    if (c === undefined) made.set(key, (c = connectorFor(t, { workspaces, isolation, credentials: headersFrom(folder) })));
+    return c;
+  };
+}

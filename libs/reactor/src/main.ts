@@ -1,0 +1,34 @@
+/** Runs one service as a process: says when it is ready, stops in order on SIGTERM, and ends when its bus connection is gone for good. Rows: SVC-1, SVC-4, RUN-4. */
+import type { Settings } from './settings.js';
+
+export interface Running {
+  /** Resolves when the service can no longer do its work and must end: with the cause. */
+  readonly lost: Promise<Error | undefined>;
+  /** Takes nothing new, lets what is in work end, closes. A repeat waits for the same end. */
+  stop(): Promise<void>;
+}
+export type ServiceStart = (settings: Settings) => Promise<Running>;
+
+const say = (event: string, fields: object): void => { process.stdout.write(`${JSON.stringify({ event, ...fields })}\n`); };
+
+export async function runMain(service: string, start: ServiceStart): Promise<void> {
+  let running: Running | undefined;
+  let stopping = false;
+  const end = (code: number): void => {
+    if (stopping) return;
+    stopping = true;
+    const bound = setTimeout(() => process.exit(code === 0 ? 1 : code), 30_000);
+    bound.unref();
+    void (running?.stop() ?? Promise.resolve()).then(() => process.exit(code), (e: unknown) => { process.stderr.write(`${service}: ${String(e)}\n`); process.exit(1); });
+  };
+  process.once('SIGTERM', () => end(0));
+  process.once('SIGINT', () => end(0));
+  try {
+    running = await start(process.env);
+  } catch (e) {
+    process.stderr.write(`${service} did not start: ${e instanceof Error ? e.message : String(e)}\n`);
+    process.exit(1);
+  }
+  say('ready', { service, pid: process.pid });
+  void running.lost.then((cause) => { if (!stopping) { process.stderr.write(`${service}: ${cause?.message ?? 'its connection closed'}\n`); end(1); } });
+}
