@@ -51,10 +51,12 @@ export interface IntakeOptions {
   readonly onNotice: (notice: IntakeNotice) => void;
   readonly onSettled: () => void;
   /** Deliveries of a failing trigger before its dead letter. Default 6. */
-  readonly deliveriesMax?: number;
-  readonly workingMsMax?: number;
+  readonly deliveriesMax?: number | undefined;
+  readonly workingMsMax?: number | undefined;
+  /** The consumer's ack wait; a third of it passes between two words that work goes on. Default: the topology's. */
+  readonly ackWaitMs?: number | undefined;
   /** Scales every delay; tests make it small. */
-  readonly delayUnitMs?: number;
+  readonly delayUnitMs?: number | undefined;
 }
 
 const jittered = (ms: number): number => ms * (0.75 + Math.random() / 2);
@@ -73,7 +75,7 @@ export class Intake {
   #idle: (() => void) | undefined;
 
   constructor(private readonly options: IntakeOptions) {
-    this.#ticker = setInterval(() => this.#vouch(), ACK_WAIT_MS / 3);
+    this.#ticker = setInterval(() => this.#vouch(), (options.ackWaitMs ?? ACK_WAIT_MS) / 3);
     this.#ticker.unref();
   }
 

@@ -34,7 +34,7 @@ describe('provisioning', () => {
     const kept = (await jsm.streams.info(RUN_EVENTS_STREAM)).config;
     expect(kept).toMatchObject({ ...STREAM, subjects: ['run.v1.>'] });
     const gate = (await jsm.consumers.info(RUN_EVENTS_STREAM, 'policy-gate')).config;
-    expect(gate).toMatchObject({ filter_subjects: ['run.v1.*.*.policy-gate', 'run.v1.*.*.several'], max_deliver: 32, max_ack_pending: 256, ack_wait: nanos(30_000) });
+    expect(gate).toMatchObject({ filter_subjects: ['run.v1.*.*.policy-gate', 'run.v1.*.*.several'], max_deliver: 32, max_ack_pending: 256, ack_wait: nanos(10_000) });
   });
 
   it('[SVC-1] reports what somebody changed and puts it right, and names consumers that nobody asked for', async () => {

@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { openSandbox, until, type Sandbox } from '@n17q/testing';
-import type { ConsumerInfo, JetStreamManager } from 'nats';
+import { nanos, type ConsumerInfo, type JetStreamManager } from 'nats';
 import { EMPTY, from, throwError, concatMap, of } from 'rxjs';
 import type { Bus } from './connection.js';
 import { RunEventTrouble, refuse } from './faults.js';
@@ -172,6 +172,22 @@ describe('the Nest strategy', () => {
     await allAcked();
     expect(seen).toHaveLength(3);
   });
+
+  it('[SVC-4] vouches for long work so that nobody else gets it, but not for ever', async () => {
+    await jsm.consumers.update(RUN_EVENTS_STREAM, 'policy-gate', { ack_wait: nanos(600) });
+    let finish: () => void = () => undefined;
+    await start(() => new Promise<void>((resolve) => { finish = resolve; }), { ackWaitMs: 600, workingMsMax: 3_000 });
+    await publish(runEvent());
+    await until(() => seen.length === 1, { withinMs: 5_000, what: 'the event' });
+    const begunAtMs = performance.now();
+    await until(async () => (await consumer()).num_redelivered === 1, { withinMs: 10_000, what: 'the server to give up on the handler' });
+    expect(performance.now() - begunAtMs).toBeGreaterThan(2_500);
+    expect(seen).toHaveLength(1); // the same run waits for its own worker
+    finish();
+    await until(() => seen.length === 2, { withinMs: 5_000, what: 'the pass for the repeat' });
+    finish();
+    await allAcked();
+  }, 20_000);
 
   it('[SVC-4] takes no more than it has room for', async () => {
     const gates: (() => void)[] = [];

@@ -39,6 +39,9 @@ export interface StrategyOptions {
   readonly inHandMax?: number;
   readonly deliveriesMax?: number;
   readonly delayUnitMs?: number;
+  /** How long a handler is vouched for before another replica may have a look. Default 10 minutes. */
+  readonly workingMsMax?: number;
+  readonly ackWaitMs?: number;
   readonly requestsMax?: number;
   /** How long close() waits for work. Default 10,000. */
   readonly closeMsMax?: number;
@@ -141,13 +144,14 @@ export class RunEventsStrategy extends Server implements CustomTransportStrategy
   }
 
   #consume(handler: MessageHandler): void {
-    const { bus, deadLetter, deliveriesMax, delayUnitMs } = this.options;
+    const { bus, deadLetter } = this.options;
     const intake = new Intake({
       service: bus.service as ServiceName, queue: this.queue, deadLetter,
       handle: (event) => this.#handle(handler, event),
       onNotice: (notice) => this.#notice(notice),
       onSettled: () => pull.freed(),
-      ...(deliveriesMax !== undefined && { deliveriesMax }), ...(delayUnitMs !== undefined && { delayUnitMs }),
+      deliveriesMax: this.options.deliveriesMax, delayUnitMs: this.options.delayUnitMs,
+      workingMsMax: this.options.workingMsMax, ackWaitMs: this.options.ackWaitMs,
     });
     const pull: PullLoop = new PullLoop({
       bus, durable: bus.service as ConsumerName,
