@@ -3,7 +3,7 @@ export {
   callerOf, parseRunEventSubject, runEventSubject, serviceSubject, storeEndpoint, storeSubject,
   type BusUser, type EventClass, type ReactorName, type RunRef, type Wake,
 } from './names.js';
-export { ACK_WAIT_MS, BODY_BYTES_MAX, CONSUMERS, RIGHTS, SERVER_DELIVERIES_MAX, STREAM, type ConsumerName, type Rights } from './topology.js';
+export { ACK_WAIT_MS, BODY_BYTES_MAX, CONSUMERS, RIGHTS, SERVER_DELIVERIES_MAX, STREAM, durablesOf, type ConsumingService, type Rights } from './topology.js';
 export { natsConfig } from './server-config.js';
 export {
   BUS_FAULTS, BusFault, Refused, RunEventTrouble, refuse, troubleOf, type BusFaultCode, type Trouble, type TroubleKind,

@@ -4,7 +4,7 @@
  */
 import { SERVICES, type EventClass as DomainEventClass, type Reactor, type ServiceName } from '@n17q/domain';
 
-/** Services that a run event can wake: each has a durable consumer of its own name. */
+/** Services that a run event can wake: each has durable consumers that carry its name. */
 export const REACTORS: readonly Reactor[] = ['checkpoint-sealer', 'context-compiler', 'policy-gate', 'effect-reconciler', 'provider-gateway'];
 export type ReactorName = Reactor;
 

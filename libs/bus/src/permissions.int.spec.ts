@@ -7,6 +7,7 @@ import { BUS_USERS, REACTORS, RUN_EVENTS_STREAM, inboxPrefix, type BusUser } fro
 import { provision } from './provision.js';
 import { natsConfig } from './server-config.js';
 import { Users, passwords } from './spec-kit.js';
+import { CONSUMERS, durablesOf } from './topology.js';
 
 const S = RUN_EVENTS_STREAM;
 
@@ -73,9 +74,9 @@ describe('the rights of bus users', () => {
     for (const other of BUS_USERS) expect({ other, may: await maySubscribe(bus(user), `${inboxPrefix(other)}.x.*`) }).toEqual({ other, may: other === user });
   });
 
-  it.each([...REACTORS, 'api'] as const)('[SVC-4] lets %s pull and acknowledge its own consumer, in both forms of the ack subject, and no other', async (service) => {
-    for (const other of [...REACTORS, 'api']) {
-      const own = other === service;
+  it.each([...REACTORS, 'api'] as const)('[SVC-4] lets %s pull and acknowledge its own consumers, in both forms of the ack subject, and no other', async (service) => {
+    for (const other of CONSUMERS.map((c) => c.durable_name)) {
+      const own = durablesOf(service).includes(other);
       for (const subject of [
         `$JS.API.CONSUMER.INFO.${S}.${other}`, `$JS.API.CONSUMER.MSG.NEXT.${S}.${other}`,
         `$JS.ACK.${S}.${other}.1.1.1.1.0`, `$JS.ACK._.hash.${S}.${other}.1.1.1.1.0.r`,

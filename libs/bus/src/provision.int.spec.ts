@@ -34,20 +34,23 @@ describe('provisioning', () => {
     const kept = (await jsm.streams.info(RUN_EVENTS_STREAM)).config;
     expect(kept).toMatchObject({ ...STREAM, subjects: ['run.v1.>'] });
     const gate = (await jsm.consumers.info(RUN_EVENTS_STREAM, 'policy-gate')).config;
-    expect(gate).toMatchObject({ filter_subjects: ['run.v1.*.*.policy-gate', 'run.v1.*.*.several'], max_deliver: 32, max_ack_pending: 256, ack_wait: nanos(10_000) });
+    expect(gate).toMatchObject({ filter_subject: 'run.v1.*.*.policy-gate', max_deliver: 32, max_ack_pending: 256, ack_wait: nanos(10_000) });
   });
 
   it('[SVC-1] reports what somebody changed and puts it right, and names consumers that nobody asked for', async () => {
     const jsm = await root.nc.jetstreamManager();
     await jsm.streams.update(RUN_EVENTS_STREAM, { max_age: nanos(1000 * 3600) });
     await jsm.consumers.update(RUN_EVENTS_STREAM, 'api', { max_ack_pending: 7 });
+    await jsm.consumers.update(RUN_EVENTS_STREAM, 'policy-gate', { filter_subject: undefined, filter_subjects: ['run.v1.a.>', 'run.v1.b.>'] } as never);
     await jsm.consumers.add(RUN_EVENTS_STREAM, { durable_name: 'stranger' });
     const seen = await inspectProvisioning(provisioner);
-    expect(seen.drift.map((d) => `${d.asset} ${d.field}`)).toEqual([`stream ${RUN_EVENTS_STREAM} max_age`, 'consumer api max_ack_pending']);
+    expect(seen.drift.map((d) => `${d.asset} ${d.field}`).sort()).toEqual([
+      `stream ${RUN_EVENTS_STREAM} max_age`, 'consumer policy-gate filter_subject', 'consumer policy-gate filter_subjects', 'consumer api max_ack_pending',
+    ].sort());
     expect(seen.unexpected).toEqual(['stranger']);
     const repaired = await provision(provisioner);
-    expect(repaired.updated).toEqual([`stream ${RUN_EVENTS_STREAM}`, 'consumer api']);
-    expect(repaired.drift.map((d) => [d.field, d.found])).toEqual([['max_age', nanos(1000 * 3600)], ['max_ack_pending', 7]]);
+    expect(repaired.updated).toEqual([`stream ${RUN_EVENTS_STREAM}`, 'consumer policy-gate', 'consumer api']);
+    expect(repaired.drift).toContainEqual({ asset: 'consumer api', field: 'max_ack_pending', wanted: 256, found: 7 });
     expect((await inspectProvisioning(provisioner)).drift).toEqual([]);
     await jsm.consumers.delete(RUN_EVENTS_STREAM, 'stranger');
   });

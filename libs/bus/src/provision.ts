@@ -54,6 +54,9 @@ function differences(asset: string, wanted: Fields, found: Fields): Drift[] {
     .map((field) => ({ asset, field, wanted: wanted[field], found: found[field] }));
 }
 
+// Said even when unwanted: an update starts from what the server has, and a second kind of filter left there would contradict ours.
+const NO_FILTERS = { filter_subject: undefined, filter_subjects: undefined } as const;
+
 function assets(jsm: JetStreamManager, options: ProvisionOptions): { stream: Asset; consumers: Asset[] } {
   const wanted: Partial<StreamConfig> = {
     ...STREAM, subjects: [...STREAM.subjects],
@@ -68,10 +71,10 @@ function assets(jsm: JetStreamManager, options: ProvisionOptions): { stream: Ass
   };
   const consumers = CONSUMERS.map((config): Asset => ({
     name: `consumer ${config.durable_name}`,
-    wanted: config as Fields,
+    wanted: { ...NO_FILTERS, ...config },
     read: async () => (await orMissing(jsm.consumers.info(STREAM.name, config.durable_name)))?.config as Fields | undefined,
     create: () => jsm.consumers.add(STREAM.name, { ...config } as ConsumerConfig),
-    update: () => jsm.consumers.update(STREAM.name, config.durable_name, { ...config } as ConsumerConfig),
+    update: () => jsm.consumers.update(STREAM.name, config.durable_name, { ...NO_FILTERS, ...config } as ConsumerConfig),
   }));
   return { stream, consumers };
 }

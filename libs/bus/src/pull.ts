@@ -16,7 +16,6 @@ import { NatsError, createInbox, nanos, type Msg, type Subscription } from 'nats
 import type { Bus } from './connection.js';
 import { messageOf } from './faults.js';
 import { RUN_EVENTS_STREAM, inboxPrefix } from './names.js';
-import type { ConsumerName } from './topology.js';
 
 export type PullState =
   | { readonly state: 'binding' | 'pulling' | 'stopped' }
@@ -24,7 +23,7 @@ export type PullState =
 
 export interface PullOptions {
   readonly bus: Bus;
-  readonly durable: ConsumerName;
+  readonly durable: string;
   /** How many messages may be taken now; 0 = none. */
   readonly room: () => number;
   readonly onMessage: (msg: Msg) => void;

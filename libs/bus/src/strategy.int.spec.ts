@@ -191,7 +191,7 @@ describe('the Nest strategy', () => {
 
   it('[SVC-4] takes no more than it has room for', async () => {
     const gates: (() => void)[] = [];
-    await start(() => new Promise<void>((resolve) => gates.push(resolve)), { inHandMax: 5, concurrencyMax: 2 });
+    await start(() => new Promise<void>((resolve) => gates.push(resolve)), { inHandMax: 10, concurrencyMax: 2 });
     await publish(...Array.from({ length: 30 }, (_, i) => runEvent({ run: `run-${i}` })));
     await until(() => gates.length === 2 && strategy.health().inHand === 5, { withinMs: 5_000, what: 'the room to be full' });
     const c = await consumer();

@@ -1,6 +1,6 @@
 /**
  * Nest's transport for run events and requests.
- * `@OnRunEvent()` handlers (an `@EventPattern(RUN_EVENT)`) are fed from this service's durable consumer; `@MessagePattern(subject)` handlers answer
+ * `@OnRunEvent()` handlers (an `@EventPattern(RUN_EVENT)`) are fed from this service's durable consumers; `@MessagePattern(subject)` handlers answer
  * requests. It creates nothing on the server, keeps no state of runs, and does not own the bus connection or the run queue.
  *
  * 1. A handler's Observable is awaited to its end before anything is acknowledged.
@@ -20,11 +20,11 @@ import { RUN_EVENT } from './names.js';
 import { PullLoop, type PullState } from './pull.js';
 import { RunQueue } from './run-queue.js';
 import { serve, type Endpoint, type RequestContext, type Serving } from './serve.js';
-import type { ConsumerName } from './topology.js';
+import { durablesOf, type ConsumingService } from './topology.js';
 import { SpanKind, inSpan } from './trace.js';
 import { ROOT_CONTEXT, propagation } from '@opentelemetry/api';
 
-export type StrategyNotice = IntakeNotice | { readonly kind: 'pull'; readonly state: PullState } | { readonly kind: 'serving-stopped'; readonly detail: string };
+export type StrategyNotice = IntakeNotice | { readonly kind: 'pull'; readonly durable: string; readonly state: PullState } | { readonly kind: 'serving-stopped'; readonly detail: string };
 
 export interface StrategyOptions {
   readonly bus: Bus;
@@ -48,8 +48,9 @@ export interface StrategyOptions {
 }
 
 export interface StrategyHealth {
+  /** Of the consumer that is worst off. */
   readonly state: PullState | { readonly state: 'not-started' };
-  /** When the server last confirmed the pull, in epoch milliseconds; 0 = never. */
+  /** When the server last confirmed the pull that is longest unconfirmed, in epoch milliseconds; 0 = never. */
   readonly aliveAtMs: number;
   readonly inHand: number;
   readonly runs: number;
@@ -74,13 +75,13 @@ const ended = async (result: unknown): Promise<unknown> => {
   return isObservable(value) ? lastValueFrom(value, { defaultValue: undefined }) : value;
 };
 
+interface Feed { readonly intake: Intake; readonly pull: PullLoop; state: StrategyHealth['state'] }
+
 export class RunEventsStrategy extends Server implements CustomTransportStrategy {
   override readonly propagatesEventHandlerErrors = true;
   readonly queue: RunQueue;
-  #intake: Intake | undefined;
-  #pull: PullLoop | undefined;
+  readonly #feeds: Feed[] = [];
   #serving: Serving | undefined;
-  #state: StrategyHealth['state'] = { state: 'not-started' };
 
   constructor(private readonly options: StrategyOptions) {
     super();
@@ -101,14 +102,20 @@ export class RunEventsStrategy extends Server implements CustomTransportStrategy
 
   async close(): Promise<void> {
     const withinMs = this.options.closeMsMax ?? 10_000;
-    await this.#pull?.stop();
-    await Promise.all([this.#intake?.drain(withinMs), this.#serving?.close(withinMs)]);
+    await Promise.all(this.#feeds.map((feed) => feed.pull.stop()));
+    await Promise.all([...this.#feeds.map((feed) => feed.intake.drain(withinMs)), this.#serving?.close(withinMs)]);
     // Acks are still in the client's buffer; on a dead connection they are lost, and the triggers come again.
     if (this.options.bus.status().state === 'connected') await this.options.bus.flush().catch(() => undefined);
   }
 
   health(): StrategyHealth {
-    return { state: this.#state, aliveAtMs: this.#pull?.aliveAtMs ?? 0, inHand: this.#intake?.inHand ?? 0, runs: this.queue.runs };
+    const states = this.#feeds.map((feed) => feed.state);
+    return {
+      state: states.find((s) => s.state === 'trouble') ?? states.find((s) => s.state !== 'pulling') ?? states[0] ?? { state: 'not-started' },
+      aliveAtMs: this.#feeds.length === 0 ? 0 : Math.min(...this.#feeds.map((feed) => feed.pull.aliveAtMs)),
+      inHand: this.#feeds.reduce((sum, feed) => sum + feed.intake.inHand, 0),
+      runs: this.queue.runs,
+    };
   }
 
   override on(): never {
@@ -127,7 +134,9 @@ export class RunEventsStrategy extends Server implements CustomTransportStrategy
     }
     if (endpoints.length > 0) await this.#serve(endpoints);
     const onEvent = this.messageHandlers.get(RUN_EVENT);
-    if (onEvent?.isEventHandler) this.#consume(onEvent);
+    if (!onEvent?.isEventHandler) return;
+    for (const durable of durablesOf(this.options.bus.service as ConsumingService)) this.#feeds.push(this.#feed(durable, onEvent));
+    for (const feed of this.#feeds) feed.pull.start();
   }
 
   #endpoint(subject: string, handler: MessageHandler): Endpoint {
@@ -143,28 +152,29 @@ export class RunEventsStrategy extends Server implements CustomTransportStrategy
     });
   }
 
-  #consume(handler: MessageHandler): void {
-    const { bus, deadLetter } = this.options;
+  /** One consumer's way to the handler. Room is split evenly among the feeds; the queue is theirs together. */
+  #feed(durable: string, handler: MessageHandler): Feed {
+    const { bus, deadLetter, inHandMax = 64 } = this.options;
+    const share = Math.max(1, Math.floor(inHandMax / durablesOf(bus.service as ConsumingService).length));
     const intake = new Intake({
       service: bus.service as ServiceName, queue: this.queue, deadLetter,
       handle: (event) => this.#handle(handler, event),
       onNotice: (notice) => this.#notice(notice),
-      onSettled: () => pull.freed(),
+      onSettled: () => feed.pull.freed(),
       deliveriesMax: this.options.deliveriesMax, delayUnitMs: this.options.delayUnitMs,
       workingMsMax: this.options.workingMsMax, ackWaitMs: this.options.ackWaitMs,
     });
-    const pull: PullLoop = new PullLoop({
-      bus, durable: bus.service as ConsumerName,
-      room: () => (this.options.inHandMax ?? 64) - intake.inHand,
+    const pull = new PullLoop({
+      bus, durable,
+      room: () => share - intake.inHand,
       onMessage: (msg) => intake.take(delivered(msg)),
       onState: (state) => {
-        this.#state = state;
-        this.#notice({ kind: 'pull', state });
+        feed.state = state;
+        this.#notice({ kind: 'pull', durable, state });
       },
     });
-    this.#intake = intake;
-    this.#pull = pull;
-    pull.start();
+    const feed: Feed = { intake, pull, state: { state: 'not-started' } };
+    return feed;
   }
 
   async #handle(handler: MessageHandler, event: RunEvent): Promise<void> {
