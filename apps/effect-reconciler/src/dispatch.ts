@@ -9,7 +9,6 @@
  * Rows: EFF-2, EFF-3, EFF-4, EFF-10.
  */
 import { randomUUID } from 'node:crypto';
-import { performance } from 'node:perf_hooks';
 import { fact, isConsequential, recordOutcome, startable, toolNamed, type AttemptId, type DecisionView, type Effect, type Fact, type Json, type Outcome, type RunId, type TenantId, type ToolMapping } from '@n17q/domain';
 import { decideAgain, persistently } from '@n17q/event-log';
 import { failpoint } from '@n17q/platform';
@@ -47,7 +46,7 @@ function pick(v: DecisionView, among: readonly Effect[]): readonly { effect: Eff
 /** Claims what may start now and sends it in the background. `only`: try just this effect, after a joint claim was refused. */
 export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, tenant: TenantId, run: RunId, only?: string): Promise<void> {
   let claims: Claim[] = [];
-  const begun = performance.now();
+  const begun = p.monotonicMs();
   const done = await decideAgain(p.log, () => p.log.view(tenant, run), (v) => v.state, (v) => {
     claims = [];
     const facts: Fact[] = [];
@@ -82,7 +81,7 @@ async function send(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, tenant: Ten
     const outcome: ConnectorOutcome = connector === undefined ? { kind: 'not-sent', cause: 'NO_CONNECTOR' } : await connector.dispatch({
       effect: c.effect.effect, attempt: c.attempt, idempotencyKey: c.effect.key, args, target: c.tool.target, timeoutMs: c.tool.timeoutMs, outputBytesMax: c.tool.outputBytesMax,
       beforeFirstByte: () => { // keeps A1, A2
-        if (dispatched || !mine.has(c.attempt) || performance.now() > c.mayDispatchUntil) return false;
+        if (dispatched || !mine.has(c.attempt) || p.monotonicMs() > c.mayDispatchUntil) return false;
         dispatched = true;
         return true;
       },
@@ -98,7 +97,7 @@ async function send(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, tenant: Ten
 
 async function record(p: ReconcilerPorts, tenant: TenantId, run: RunId, c: Claim, o: ConnectorOutcome): Promise<void> {
   const contents: import('@n17q/contracts').ContentUpload[] = [];
-  const keep = async (text: string, cls: 'tool-result' | 'receipt', media: string) => { const k = await persistently(() => p.keep(tenant, run, text, cls, media), OUTCOME_KEPT_MS, (e) => p.onTrouble(`result of ${c.attempt}`, e)); if (k.upload !== null) contents.push(k.upload); return k.ref; };
+  const keep = async (text: string, cls: 'tool-result' | 'receipt', media: string) => { const k = await persistently(() => p.keep(tenant, run, text, cls, media), OUTCOME_KEPT_MS, (e) => p.onTrouble(`result of ${c.attempt}`, e), p.log.pause); if (k.upload !== null) contents.push(k.upload); return k.ref; };
   const plain = 'text/plain; charset=utf-8';
   let outcome: Outcome;
   switch (o.kind) {
@@ -106,12 +105,12 @@ async function record(p: ReconcilerPorts, tenant: TenantId, run: RunId, c: Claim
     case 'refused': outcome = { kind: 'refused', cause: o.cause, text: await keep(o.text, 'tool-result', plain) }; break;
     case 'not-sent': case 'unknown': outcome = o; break;
   }
-  if (o.kind === 'observed' && o.files !== undefined) { const { tree } = o.files.workspace; await persistently(() => p.register(tenant, run, tree), OUTCOME_KEPT_MS, (e) => p.onTrouble(`workspace of ${c.attempt}`, e)); }
+  if (o.kind === 'observed' && o.files !== undefined) { const { tree } = o.files.workspace; await persistently(() => p.register(tenant, run, tree), OUTCOME_KEPT_MS, (e) => p.onTrouble(`workspace of ${c.attempt}`, e), p.log.pause); }
   const done = await persistently(() => decideAgain(p.log, () => p.log.state(tenant, run), (s) => s, (s) => {
     const facts = [...recordOutcome(s, c.effect.effect, c.attempt, outcome, p.log.now())];
     if (facts.length > 0 && o.kind === 'observed' && o.files !== undefined) facts.push(fact('workspace.changed', { effect: c.effect.effect, workspace: o.files.workspace, previous: s.workspace?.tree.commitment ?? null, summary: o.files.summary }));
     if (o.kind === 'refused' && o.conflict !== undefined) facts.push(fact('workspace.conflicted', { effect: c.effect.effect, found: JSON.stringify(o.conflict).slice(0, 2000) }));
     return { facts, contents };
-  }), OUTCOME_KEPT_MS, (e) => p.onTrouble(`outcome of ${c.attempt}`, e));
+  }), OUTCOME_KEPT_MS, (e) => p.onTrouble(`outcome of ${c.attempt}`, e), p.log.pause);
   if (done.kind === 'refused') throw new Error(`the store refused the outcome of ${c.attempt}: ${done.outcome.code}: ${done.outcome.message}`);
 }

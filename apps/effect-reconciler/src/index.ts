@@ -16,7 +16,7 @@ export const start: ServiceStart = (settings) => startReactor({
     const register: Register = async (tenant, r, ref) => { await store.registerArtifact(tenant, runStream(r), ref, 'complete'); };
     const scopeKey = setting(settings, 'N17Q_SCOPE_KEY', 'the secret under which scopes are compared');
     const { run } = reconciler({
-      log, incarnation: randomUUID(), validate: validateArguments,
+      log, incarnation: randomUUID(), monotonicMs: () => performance.now(), validate: validateArguments,
       connector: await connectors(settings, artifacts), register, keep: keeping(artifacts, register),
       scopeSalt: (tenant) => createHmac('sha256', scopeKey).update(tenant).digest('hex'),
       onTrouble: (what, e) => logger.warn({ what, message: e instanceof Error ? e.message : String(e) }, 'in the background'),

@@ -16,6 +16,8 @@ export interface ReconcilerPorts {
   readonly register: Register;
   validate(tool: ToolMapping, args: Json): Validated;
   scopeSalt(tenant: TenantId): string;
+  /** A clock of this process that does not jump, in ms. */
+  readonly monotonicMs: () => number;
   /** Something went wrong in the background, after the handler had returned. */
   onTrouble(what: string, e: unknown): void;
 }

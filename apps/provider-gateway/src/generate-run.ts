@@ -9,7 +9,6 @@
  * Rows: EFF-2, EFF-3, EFF-10, CON-2, CON-4, CTX-8, RES-2, RES-3, RES-9.
  */
 import { randomUUID } from 'node:crypto';
-import { performance } from 'node:perf_hooks';
 import { compiledSubject, fact, modelOf, sameRoute, verifyContinuations, whoseMove, permitStale, type AttemptId, type DecisionView, type Fact, type Generation, type ProviderAccount, type RunId, type RunState, type TenantId } from '@n17q/domain';
 import { digestOf } from '@n17q/contracts';
 import { decideAgain, persistently, type Decision } from '@n17q/event-log';
@@ -55,7 +54,7 @@ const blocked = (code: string, reason: string, facts: object = {}): Blocked => (
 
 async function prepare(p: GatewayPorts, v: DecisionView, g: Generation): Promise<Ready | Blocked> {
   const s = v.state;
-  const begun = performance.now();
+  const begun = p.monotonicMs();
   const doc = v.tenant.profiles?.document;
   const account = doc?.accounts.find((a) => a.account === g.route.account && a.adapter === g.route.adapter);
   if (account === undefined || modelOf(doc, g.route) === undefined) return blocked('ROUTE_GONE', `account ${g.route.account} is no longer configured`);
@@ -97,11 +96,11 @@ const transitionReason = (s: RunState, v: DecisionView): string =>
 async function call(p: GatewayPorts, mine: Set<AttemptId>, tenant: TenantId, run: RunId, r: Ready): Promise<void> {
   try {
     const g = r.generation;
-    const outcome = await r.adapter.send(r.request, { baseUrl: r.account.endpoint, credential: r.credential }, { timeoutMs: p.requestTimeoutMs, beforeFirstByte: () => mine.has(r.attempt) && performance.now() <= r.mayDispatchUntil });
+    const outcome = await r.adapter.send(r.request, { baseUrl: r.account.endpoint, credential: r.credential }, { timeoutMs: p.requestTimeoutMs, beforeFirstByte: () => mine.has(r.attempt) && p.monotonicMs() <= r.mayDispatchUntil });
     failpoint('generation.after-dispatch-before-acceptance');
     const heard = r.adapter.interpret(outcome, { generation: g.generation, newCallId: (i) => `call-${g.generation}-${i}`, offered: r.assembled.plan.tools.map((t) => t.name), sent: r.assembled.pieces, credential: r.credential });
     const doc = r.view.tenant.profiles?.document;
-    const done = await persistently(() => decideAgain(p.log, () => p.log.state(tenant, run), (s) => s, async (s) => (s.generation?.attempt === r.attempt && s.generation.stage === 'started' ? recorded(p, s, s.generation, r.attempt, r.account, doc, heard) : late(r, heard))), OUTCOME_KEPT_MS, (e) => p.onTrouble(`outcome of ${r.attempt}`, e));
+    const done = await persistently(() => decideAgain(p.log, () => p.log.state(tenant, run), (s) => s, async (s) => (s.generation?.attempt === r.attempt && s.generation.stage === 'started' ? recorded(p, s, s.generation, r.attempt, r.account, doc, heard) : late(r, heard))), OUTCOME_KEPT_MS, (e) => p.onTrouble(`outcome of ${r.attempt}`, e), p.log.pause);
     if (done.kind === 'refused') throw new Error(`the store refused the outcome of ${r.attempt}: ${done.outcome.code}: ${done.outcome.message}`);
     failpoint('generation.after-acceptance');
   } finally {

@@ -13,7 +13,7 @@ export const start: ServiceStart = (settings) => startReactor({
   service: 'provider-gateway',
   outside: artifactsIn,
   build: ({ log, store, logger }) => gateway({
-    log, incarnation: randomUUID(), adapter: (name) => ADAPTERS[name],
+    log, incarnation: randomUUID(), monotonicMs: () => performance.now(), adapter: (name) => ADAPTERS[name],
     credentials: credentialsFromFolder(setting(settings, 'N17Q_CREDENTIALS_DIR', 'the folder with one file per provider account')),
     sealing: sealingWith(Buffer.from(setting(settings, 'N17Q_CONTINUATION_KEY', 'the key of the protocol store, 64 hex digits'), 'hex')),
     keep: keeping(artifactsIn(settings), async (tenant, r, ref) => { await store.registerArtifact(tenant, runStream(r), ref, 'complete'); }),

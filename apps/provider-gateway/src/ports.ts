@@ -12,5 +12,7 @@ export interface GatewayPorts {
   readonly sealing: Sealing;
   readonly keep: Keep;
   readonly requestTimeoutMs: number;
+  /** A clock of this process that does not jump, in ms. */
+  readonly monotonicMs: () => number;
   onTrouble(what: string, e: unknown): void;
 }

@@ -53,7 +53,7 @@ export async function startReactor(spec: ReactorSpec, settings: Settings): Promi
     onNotice: (n) => logger.warn({ notice: n.kind, detail: n.detail }, 'bus'),
   });
   const store = new BusStore(bus, spec.service);
-  const log = new ServiceLog(store, spec.outside?.(settings) ?? null, Date.now, currentTrace);
+  const log = new ServiceLog(store, spec.outside?.(settings) ?? null, { trace: currentTrace });
   const react = await spec.build({ settings, bus, store, log, logger });
   const queue = new RunQueue({ concurrencyMax: numberSetting(settings, 'N17Q_RUNS_AT_ONCE', 16, 1, 1024) });
   const strategy = new RunEventsStrategy({

@@ -67,14 +67,14 @@ export class BusStore implements StoreAccess {
 }
 
 /** Repeats `work` while the store is out of reach or busy with others, up to `forMs`. For what must not be lost: an outcome that only this process knows. */
-export async function persistently<T>(work: () => Promise<T>, forMs: number, onTrouble: (e: unknown) => void): Promise<T> {
+export async function persistently<T>(work: () => Promise<T>, forMs: number, onTrouble: (e: unknown) => void, pause: (ms: number) => Promise<unknown> = after): Promise<T> {
   const until = performance.now() + forMs;
   for (let tries = 0; ; tries++) {
     try { return await work(); } catch (e) {
       const kind = (e as { kind?: unknown }).kind;
       if ((kind !== 'transient' && kind !== 'conflict') || performance.now() > until) throw e;
       onTrouble(e);
-      await after(Math.min(5_000, 50 * 2 ** Math.min(tries, 7)) * (0.5 + Math.random() / 2));
+      await pause(Math.min(5_000, 50 * 2 ** Math.min(tries, 7)) * (0.5 + Math.random() / 2));
     }
   }
 }

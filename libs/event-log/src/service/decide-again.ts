@@ -4,7 +4,6 @@
  *
  * Rows: RUN-1, RUN-4.
  */
-import { setTimeout as after } from 'node:timers/promises';
 import { failpoint } from '@n17q/platform';
 import type { AppendOutcome } from '@n17q/contracts';
 import type { RunState } from '@n17q/domain';
@@ -36,7 +35,7 @@ export async function decideAgain<L>(log: ServiceLog, load: () => Promise<L>, st
     if (outcome.kind === 'appended') return { kind: 'appended', loaded, decision, outcome };
     if (outcome.kind === 'refused' && outcome.code !== 'REQUIREMENT_FAILED' && outcome.code !== 'BUDGET_SHORT') return { kind: 'refused', loaded, decision, outcome };
     last = outcome.kind === 'conflict' ? `at revision ${outcome.revision}` : outcome.kind === 'busy' ? outcome.message : `${outcome.code}: ${outcome.message}`;
-    if (tries > 0 || outcome.kind === 'busy') await after(Math.floor(jitter() * 10 * 2 ** tries));
+    if (tries > 0 || outcome.kind === 'busy') await log.pause(Math.floor(jitter() * 10 * 2 ** tries));
   }
   throw new Contended(DECISIONS_MAX, last);
 }

@@ -4,6 +4,7 @@
  *
  * Rows: RUN-4, EFF-6, RET-4 (reads verify digests).
  */
+import { setTimeout as after } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { v5 as uuidv5 } from 'uuid';
 import { commitment, digestOf, type AppendOutcome, type AppendRequest, type CheckpointUpload, type ContentUpload } from '@n17q/contracts';
@@ -35,6 +36,8 @@ export interface Decision {
   readonly trace?: Trace;
 }
 
+export interface ServiceLogOptions { readonly clock?: () => number; readonly trace?: () => Trace | undefined; readonly pause?: (ms: number) => Promise<unknown>; readonly cachedRunsMax?: number }
+
 const NAMESPACE = '6f2f6a3c-1d0b-5c86-9a55-2f1f0a0f7a51';
 type Tenant = { -readonly [K in keyof TenantState]: TenantState[K] };
 
@@ -44,8 +47,16 @@ export class ServiceLog {
   private readonly tenants = new Map<TenantId, Tenant>();
   private offsetMs = 0;
 
-  constructor(private readonly store: StoreAccess, private readonly outside: OutsideContent | null, private readonly clock: () => number = Date.now, private readonly trace: () => Trace | undefined = () => undefined, cachedRunsMax = 1000) {
-    this.states = new LRUCache({ max: cachedRunsMax });
+  private readonly clock: () => number;
+  private readonly trace: () => Trace | undefined;
+  /** Waits before deciding again; the simulation gives its own. */
+  readonly pause: (ms: number) => Promise<unknown>;
+
+  constructor(private readonly store: StoreAccess, private readonly outside: OutsideContent | null, o: ServiceLogOptions = {}) {
+    this.clock = o.clock ?? Date.now;
+    this.trace = o.trace ?? (() => undefined);
+    this.pause = o.pause ?? after;
+    this.states = new LRUCache({ max: o.cachedRunsMax ?? 1000 });
     this.bodies = new LRUCache({ maxSize: 64 * 1024 * 1024, sizeCalculation: (b) => b.length + 100 });
   }
   get service(): ServiceName { return this.store.service; }
