@@ -8,13 +8,14 @@ import { EMPTY, from, throwError, concatMap, of } from 'rxjs';
 import type { Bus } from './connection.js';
 import { RunEventTrouble, refuse } from './faults.js';
 import type { DeadLetter, RunEvent } from './intake.js';
-import { RUN_EVENTS_STREAM, serviceSubject } from './names.js';
+import { RUN_EVENT, RUN_EVENTS_STREAM, serviceSubject } from './names.js';
 import { provision } from './provision.js';
 import { publishWindow } from './relay.js';
 import { request } from './request.js';
 import { Users, passwords, runEvent, withRoot } from './spec-kit.js';
 import { BusContext, BusExceptionFilter, OnRunEvent, RunEventsStrategy, type StrategyNotice, type StrategyOptions } from './strategy.js';
 import { startSweep } from './sweep.js';
+import { durablesOf } from './topology.js';
 
 /** What the handler under test does; each test sets it. */
 let react: (event: RunEvent) => unknown = () => undefined;
@@ -94,12 +95,12 @@ describe('the Nest strategy', () => {
     await publish(mine, runEvent({ wake: 'several', run: 'b' }), runEvent({ wake: 'none' }), runEvent({ wake: 'effect-reconciler' }));
     await until(() => seen.length === 2, { withinMs: 5_000, what: 'two events' });
     await allAcked();
-    expect(seen[0]).toEqual({
+    expect(seen.find((e) => e.run === 'a')).toEqual({
       tenant: 'acme', run: 'a', revision: mine.revision, type: mine.type, class: 'effect', wake: 'policy-gate', eventId: mine.eventId, position: mine.position,
       trace: { traceparent }, redelivery: 0,
     });
     expect(seen.map((e) => e.run).sort()).toEqual(['a', 'b']);
-    expect(strategy.health()).toMatchObject({ state: { state: 'pulling' }, inHand: 0 });
+    await until(() => strategy.health().state.state === 'pulling' && strategy.health().inHand === 0, { withinMs: 5_000, what: 'health' });
     expect(Date.now() - strategy.health().aliveAtMs).toBeLessThan(5_000);
   });
 
@@ -214,7 +215,7 @@ describe('the Nest strategy', () => {
     const after = runEvent({ run: 'after' });
     await publish(after);
     await until(() => seen.some((e) => e.eventId === after.eventId), { withinMs: 10_000, what: 'the event after provisioning' });
-    expect(strategy.health().state).toEqual({ state: 'pulling' });
+    await until(() => strategy.health().state.state === 'pulling', { withinMs: 10_000, what: 'both consumers to be bound again' });
   }, 40_000);
 
   it('[SVC-1] waits for provisioning when it is started first', async () => {
@@ -239,6 +240,25 @@ describe('the Nest strategy', () => {
     const c = await consumer();
     expect({ inWork: c.num_ack_pending, left: c.num_pending, seen: seen.length }).toEqual({ inWork: 1, left: 1, seen: 2 });
   });
+
+  it('[SVC-4] shares the work among replicas, and what a dead one held comes to a living one', async () => {
+    for (const durable of durablesOf('policy-gate')) await jsm.consumers.update(RUN_EVENTS_STREAM, durable, { ack_wait: nanos(600) });
+    const doomedBus = await users.connect('policy-gate');
+    const doomed = new RunEventsStrategy({ bus: doomedBus, version: '1.0.0', deadLetter: async () => undefined, ackWaitMs: 600, closeMsMax: 100 });
+    const held: string[] = [];
+    doomed.addHandler(RUN_EVENT, (event: RunEvent) => { held.push(event.run); return new Promise<void>(() => undefined); }, true);
+    await doomed.listen((error) => { if (error) throw error; });
+    await start(() => undefined, { ackWaitMs: 600 });
+    const all = Array.from({ length: 200 }, (_, i) => runEvent({ run: `run-${i}` }));
+    await publish(...all);
+    await until(() => held.length > 0 && seen.length > 0, { withinMs: 5_000, what: 'both replicas to have work' });
+    expect(seen.some((e) => held.includes(e.run))).toBe(false);
+    await doomedBus.nc.close(); // as when its process dies: nothing more is said
+    await allAcked();
+    expect(new Set(seen.map((e) => e.run)).size).toBe(200);
+    expect(seen.filter((e) => e.redelivery > 0).map((e) => e.run)).toEqual(expect.arrayContaining(held));
+    await doomed.close();
+  }, 30_000);
 
   it('[SVC-1] answers requests through @MessagePattern with answers, refusals and faults', async () => {
     await start(() => undefined);
