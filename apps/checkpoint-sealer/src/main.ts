@@ -1,4 +1,3 @@
 import { runMain } from '@n17q/reactor';
-import { start } from './index.js';
 
-await runMain('checkpoint-sealer', start);
+await runMain('checkpoint-sealer', () => import('./index.js'));

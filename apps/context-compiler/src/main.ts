@@ -1,4 +1,3 @@
 import { runMain } from '@n17q/reactor';
-import { start } from './index.js';
 
-await runMain('context-compiler', start);
+await runMain('context-compiler', () => import('./index.js'));

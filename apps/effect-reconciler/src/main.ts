@@ -1,4 +1,3 @@
 import { runMain } from '@n17q/reactor';
-import { start } from './index.js';
 
-await runMain('effect-reconciler', start);
+await runMain('effect-reconciler', () => import('./index.js'));

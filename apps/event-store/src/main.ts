@@ -1,4 +1,3 @@
 import { runMain } from '@n17q/reactor';
-import { start } from './index.js';
 
-await runMain('event-store', start);
+await runMain('event-store', () => import('./index.js'));

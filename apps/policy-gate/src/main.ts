@@ -1,4 +1,3 @@
 import { runMain } from '@n17q/reactor';
-import { start } from './index.js';
 
-await runMain('policy-gate', start);
+await runMain('policy-gate', () => import('./index.js'));

@@ -1,4 +1,3 @@
 import { runMain } from '@n17q/reactor';
-import { start } from './index.js';
 
-await runMain('provider-gateway', start);
+await runMain('provider-gateway', () => import('./index.js'));

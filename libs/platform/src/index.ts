@@ -6,3 +6,4 @@ export {
   type Exit, type LocalServerFaultCode, type NatsBinary, type NatsHandle, type PostgresBinaries, type PostgresHandle, type ProcessRecord, type ServerProcess, type ServerProcessOptions,
   type StartNatsOptions, type StartPostgresOptions,
 } from './local/index.js';
+export { startTelemetry } from './telemetry.js';
