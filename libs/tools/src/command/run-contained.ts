@@ -40,6 +40,8 @@ export type ContainedEnd =
 const TMP_MIB = 256;
 /** Beyond what is kept, output this large is taken for a flood. */
 const OUTPUT_BYTES_FLOOD = 32 * 1024 * 1024;
+/** Room for the line that says how it ended and the one that says what was left out. */
+const NOTICE_BYTES = 160;
 const CLOSE_MS_MAX = 2_000;
 
 export async function runContained(run: ContainedRun): Promise<ContainedEnd> {
@@ -60,7 +62,7 @@ export async function runContained(run: ContainedRun): Promise<ContainedEnd> {
 
 function watched(child: ChildProcess, run: ContainedRun, saysReady: boolean): Promise<ContainedEnd> {
   return new Promise((resolve) => {
-    const output = new HeadAndTail(run.outputBytesMax);
+    const output = new HeadAndTail(Math.max(0, run.outputBytesMax - NOTICE_BYTES));
     const startedMs = performance.now();
     let ready = !saysReady;
     let stoppedBy: 'TIME_LIMIT' | 'OUTPUT_LIMIT' | 'ABORTED' | null = null;
