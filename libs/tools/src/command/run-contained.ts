@@ -24,6 +24,7 @@ export interface ContainedRun {
   /** A path that does not exist, for the sandbox's root. */
   readonly root: string;
   readonly isolation: Isolation;
+  /** From the command's start. */
   readonly timeoutMs: number;
   readonly outputBytesMax: number;
   readonly mounts?: readonly ReadOnlyMount[];
@@ -40,6 +41,10 @@ export type ContainedEnd =
 const TMP_MIB = 256;
 /** Beyond what is kept, output this large is taken for a flood. */
 const OUTPUT_BYTES_FLOOD = 32 * 1024 * 1024;
+/** Room for the line that says how it ended and the one that says what was left out. */
+const NOTICE_BYTES = 160;
+/** For building the sandbox, on a machine that is busy. */
+const SETUP_MS_MAX = 20_000;
 const CLOSE_MS_MAX = 2_000;
 
 export async function runContained(run: ContainedRun): Promise<ContainedEnd> {
@@ -60,8 +65,8 @@ export async function runContained(run: ContainedRun): Promise<ContainedEnd> {
 
 function watched(child: ChildProcess, run: ContainedRun, saysReady: boolean): Promise<ContainedEnd> {
   return new Promise((resolve) => {
-    const output = new HeadAndTail(run.outputBytesMax);
-    const startedMs = performance.now();
+    const output = new HeadAndTail(Math.max(0, run.outputBytesMax - NOTICE_BYTES));
+    let startedMs = performance.now();
     let ready = !saysReady;
     let stoppedBy: 'TIME_LIMIT' | 'OUTPUT_LIMIT' | 'ABORTED' | null = null;
     let closing: NodeJS.Timeout | undefined;
@@ -72,7 +77,7 @@ function watched(child: ChildProcess, run: ContainedRun, saysReady: boolean): Pr
       killGroup(child);
     };
     const onAbort = (): void => stop('ABORTED');
-    const timer = setTimeout(() => stop('TIME_LIMIT'), run.timeoutMs);
+    let timer = setTimeout(() => stop('TIME_LIMIT'), ready ? run.timeoutMs : SETUP_MS_MAX);
     run.signal?.addEventListener('abort', onAbort, { once: true });
     const finish = (end: ContainedEnd): void => {
       if (done) return;
@@ -89,7 +94,12 @@ function watched(child: ChildProcess, run: ContainedRun, saysReady: boolean): Pr
     };
     child.stdout?.on('data', onOutput);
     child.stderr?.on('data', onOutput);
-    child.stdio[3]?.on('data', () => { ready = true; });
+    child.stdio[3]?.on('data', () => {
+      ready = true;
+      startedMs = performance.now();
+      clearTimeout(timer);
+      timer = setTimeout(() => stop('TIME_LIMIT'), run.timeoutMs); // the command's time, without the sandbox's
+    });
     child.once('error', (e) => finish({ kind: 'not-started', cause: (e as NodeJS.ErrnoException).code ?? e.message }));
     const end = (exitCode: number | null): void => {
       if (!ready) return finish({ kind: 'not-started', cause: `SANDBOX_FAILED: ${stoppedBy ?? output.text().trim().slice(0, 300)}` });

@@ -47,7 +47,7 @@ while [ "$1" != -- ]; do
   mkdir -p "$ROOT$2"; ro "$1" "$ROOT$2"; shift 2
 done
 shift
-mount -o remount,ro,mode=755,nosuid,nodev "$ROOT"
+mount -o remount,bind,ro,nosuid,nodev "$ROOT"
 cd "$ROOT"; pivot_root . .old; cd /
 umount -l /.old
 cd /workspace
