@@ -84,11 +84,11 @@ function traceability(tests, killed) {
 async function main() {
   if (!check('build', 'typescript-native/bin/tsc', ['-b'])) return;
   if (partial) {
-    countJest(await runJest({ root, name: 'part', boundMs: JEST_BOUND_MS, args: ['--maxWorkers=2', ...jestArgs] }));
+    countJest(await runJest({ root, name: 'part', boundMs: JEST_BOUND_MS, args: [...(jestArgs.some((a) => /^(-i|--runInBand|-w|--maxWorkers)/.test(a)) ? [] : ['--maxWorkers=2']), ...jestArgs] }));
     return;
   }
   check('types of the specs', 'typescript-native/bin/tsc', ['-p', 'tsconfig.spec.json']);
-  check('lint', 'oxlint/bin/oxlint', ['--type-aware']);
+  check('lint', 'oxlint/bin/oxlint', ['--type-aware', '--disable-nested-config', '-c', '.oxlintrc.json', 'libs', 'apps', 'test', 'scripts']);
   check('boundaries', 'dependency-cruiser/bin/dependency-cruiser.mjs', ['--config', '.dependency-cruiser.cjs', 'libs/*/src', 'apps/*/src', 'test']);
   const beside = await runJest({ root, name: 'beside', boundMs: JEST_BOUND_MS, args: ['--selectProjects', 'unit', 'int', '--maxWorkers=2'] });
   countJest(beside);
