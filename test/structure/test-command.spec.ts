@@ -105,7 +105,7 @@ describe('the test command', () => {
     write('libs/domain/src/open.spec.ts', `import { it } from '@jest/globals';\nimport { createServer } from 'node:net';\nit('leaves a server open', () => { createServer().listen(0, '127.0.0.1'); });\n`);
     const text = readFileSync(join(workspace, 'scripts/jest-run.mjs'), 'utf8');
     write('scripts/jest-run.mjs', text.replace('EXIT_GRACE_MS = 20_000', 'EXIT_GRACE_MS = 500'));
-    const e = run('--', '--runInBand');
+    const e = run('--', '--runInBand', 'open.spec');
     expect(e).toMatchObject({ code: 1, last: '2 passed, 1 failed' });
     expect(e.out).toContain('did not exit after its last test');
   }, 60_000);
