@@ -133,6 +133,17 @@ describe('n17q', () => {
     expect(e.err.trimEnd().split('\n')).toHaveLength(2); // one line of progress, one sentence
   });
 
+  it('says how much disk space is missing before it begins to fetch', async () => {
+    const m = machine();
+    const df = join(m.path.split(':')[0] ?? '', 'df');
+    writeFileSync(df, '#!/bin/sh\nprintf "Filesystem 1024-blocks Used Available Capacity Mounted\\nx 1 1 51200 99%% /\\n"\n');
+    chmodSync(df, 0o755);
+    const e = await start(m, ['status']);
+    expect(e).toMatchObject({ code: 1 });
+    expect(lastLine(e)).toMatch(/only 50 MB of disk space are free in .*; free about 1500 MB there/);
+    expect(count(m, 'npm')).toBe(0);
+  });
+
   it('tries the packages again after a failure', async () => {
     const m = machine({ npm: '[ -e "$HOME/second" ] || { : > "$HOME/second"; exit 1; }; mkdir -p node_modules' });
     expect((await start(m, ['status'])).code).toBe(1);
