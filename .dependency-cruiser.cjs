@@ -7,6 +7,7 @@ const libs = {
   bus: ['domain', 'contracts', 'platform'],
   artifacts: ['domain', 'contracts'],
   'event-log': ['domain', 'contracts', 'platform', 'bus'],
+  reactor: ['domain', 'contracts', 'platform', 'bus', 'artifacts', 'event-log'],
   providers: ['domain', 'contracts', 'platform'],
   tools: ['domain', 'contracts', 'platform', 'artifacts'],
   client: ['domain', 'contracts'],
@@ -64,7 +65,7 @@ module.exports = {
     {
       name: 'nest-only-in-shells', severity: 'error',
       comment: 'Rules and clients must be readable and usable without the framework.',
-      from: { path: '^libs/', pathNot: ['^libs/(bus|platform)/', SPEC] },
+      from: { path: '^libs/', pathNot: ['^libs/(bus|platform|reactor)/', SPEC] },
       to: { path: 'node_modules/@nestjs/' },
     },
     {

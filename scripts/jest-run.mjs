@@ -8,15 +8,16 @@ import { join } from 'node:path';
 const EXIT_GRACE_MS = 20_000;
 
 /** Resolves to { tests, broken, trouble }: the reporter's lists, and a sentence for whatever else went wrong (or undefined). Never rejects. */
-export function runJest({ root, name, args, boundMs, quiet = false, env = {} }) {
+export function runJest({ root, name, args, boundMs, quiet = false }) {
   const folder = join(root, '.data', 'test');
   mkdirSync(folder, { recursive: true });
   const out = join(folder, `rows-${name}.json`);
   rmSync(out, { force: true });
   const child = spawn(process.execPath, [
     '--experimental-vm-modules', '--disable-warning=ExperimentalWarning', join(root, 'node_modules/jest/bin/jest.js'),
-    ...(quiet ? [] : ['--reporters=default']), `--reporters=${join(root, 'scripts/rows-reporter.mjs')}`, '--passWithNoTests', ...args,
-  ], { cwd: root, stdio: ['ignore', quiet ? 'ignore' : 'inherit', quiet ? 'ignore' : 'inherit'], env: { ...process.env, ...env, N17Q_ROWS_OUT: out } });
+    ...(quiet ? [] : ['--reporters=default']), `--reporters=${join(root, 'scripts/rows-reporter.mjs')}`, '--passWithNoTests',
+    `--cacheDirectory=${join(root, '.data', 'jest')}`, ...args,
+  ], { cwd: root, stdio: ['ignore', quiet ? 'ignore' : 'inherit', quiet ? 'ignore' : 'inherit'], env: { ...process.env, XDG_CACHE_HOME: process.env.XDG_CACHE_HOME ?? join(root, '.data', 'cache'), N17Q_ROWS_OUT: out } });
 
   return new Promise((resolve) => {
     let trouble;

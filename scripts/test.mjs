@@ -28,6 +28,7 @@ if (update && partial) {
 
 let passed = 0;
 let failed = 0;
+let failedChecks = 0; // of the failed, those that say nothing about what tests show
 const failures = [];
 const say = (line) => process.stdout.write(`${line}\n`);
 const tally = (ok, what, why = '') => {
@@ -44,6 +45,7 @@ function check(name, program, programArgs) {
   say(`${ok ? 'ok    ' : 'FAILED'} ${name} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
   if (!ok) say(`${r.stdout}${r.stderr}`.trimEnd());
   tally(ok, name);
+  if (!ok) failedChecks += 1;
   return ok;
 }
 
@@ -71,7 +73,7 @@ function traceability(tests, killed) {
   for (const u of unknown) tally(false, u, 'which docs/requirements.md does not list');
   const path = join(root, FILE);
   if (update) {
-    if (failed > 0) { tally(false, `${FILE} not written`, 'it describes a green run only'); return; }
+    if (failed > failedChecks) { tally(false, `${FILE} not written`, 'it describes a run in which every test passed and every mutant was caught'); return; }
     writeFileSync(path, text);
   }
   const committed = existsSync(path) ? readFileSync(path, 'utf8') : '';
@@ -84,11 +86,11 @@ function traceability(tests, killed) {
 async function main() {
   if (!check('build', 'typescript-native/bin/tsc', ['-b'])) return;
   if (partial) {
-    countJest(await runJest({ root, name: 'part', boundMs: JEST_BOUND_MS, args: ['--maxWorkers=2', ...jestArgs] }));
+    countJest(await runJest({ root, name: 'part', boundMs: JEST_BOUND_MS, args: [...(jestArgs.some((a) => /^(-i|--runInBand|-w|--maxWorkers)/.test(a)) ? [] : ['--maxWorkers=2']), ...jestArgs] }));
     return;
   }
   check('types of the specs', 'typescript-native/bin/tsc', ['-p', 'tsconfig.spec.json']);
-  check('lint', 'oxlint/bin/oxlint', ['--type-aware']);
+  check('lint', 'oxlint/bin/oxlint', ['--type-aware', '--disable-nested-config', '-c', '.oxlintrc.json', 'libs', 'apps', 'test', 'scripts']);
   check('boundaries', 'dependency-cruiser/bin/dependency-cruiser.mjs', ['--config', '.dependency-cruiser.cjs', 'libs/*/src', 'apps/*/src', 'test']);
   const beside = await runJest({ root, name: 'beside', boundMs: JEST_BOUND_MS, args: ['--selectProjects', 'unit', 'int', '--maxWorkers=2'] });
   countJest(beside);

@@ -19,6 +19,7 @@ const plants: readonly Plant[] = [
   { rule: 'arrows-bus', file: 'libs/bus/src/planted.ts', text: `export const late = (): Promise<unknown> => import('@n17q/event-log');` },
   { rule: 'arrows-artifacts', file: 'libs/artifacts/src/planted.ts', text: `export type { Anything } from '@n17q/bus';` },
   { rule: 'arrows-event-log', file: 'libs/event-log/src/planted.ts', text: `import '@n17q/providers';` },
+  { rule: 'arrows-reactor', file: 'libs/reactor/src/planted.ts', text: `import '@n17q/tools';` },
   { rule: 'arrows-providers', file: 'libs/providers/src/planted.ts', text: `import type { Anything } from '@n17q/tools'; export type T = Anything;` },
   { rule: 'arrows-tools', file: 'libs/tools/src/planted.ts', text: `import '@n17q/event-log';` },
   { rule: 'arrows-client', file: 'libs/client/src/planted.ts', text: `import '@n17q/bus';` },
@@ -89,8 +90,11 @@ describe('boundaries', () => {
     });
   });
 
-  it('has a planted breach for every rule', () => {
+  it('has a planted breach for every rule, and arrows for every library but the test kit', () => {
     const config = createRequire(import.meta.url)(join(root, '.dependency-cruiser.cjs')) as { forbidden: { name: string }[] };
-    expect([...new Set(plants.map((p) => p.rule))].sort()).toEqual(config.forbidden.map((f) => f.name).sort());
+    const names = config.forbidden.map((f) => f.name);
+    expect([...new Set(plants.map((p) => p.rule))].sort()).toEqual(names.sort());
+    const libraries = projects.filter((p) => p.startsWith('libs/') && p !== 'libs/testing');
+    expect(names.filter((n) => n.startsWith('arrows-')).sort()).toEqual(libraries.map((p) => p.replace('libs/', 'arrows-')).sort());
   });
 });
