@@ -17,3 +17,4 @@ export { Relay, type RelayBus, type RelayOptions, type RelayState } from './rela
 export { MemoryRelayLedger, PostgresRelayLedger, type RelayLedger } from './relay/ledger.js';
 export { PROJECTION_BYTES_MAX, relayMessageOf, placeOf, type RelayMessage } from './relay/message.js';
 export { type BusTail, type LastMessage, type RelayAlarm } from './relay/audit.js';
+export { relayBus, startRelay, type StartRelayOptions } from './relay/start.js';

@@ -17,7 +17,7 @@ export interface RelayLedger {
   release(epoch: number): Promise<void>;
 }
 
-/** Lock: the lane's row of \`relay\`, one statement each. */
+/** Lock: the lane's row of `relay`, one statement each. */
 const ACQUIRE = `update n17q.relay set owner = $2, lease_until = n17q.now_ms() + $3::bigint, epoch = epoch + 1 where lane = $1 and lease_until <= n17q.now_ms() returning epoch::text as epoch, cursor_position::text as cursor`;
 const PUT = `update n17q.relay set cursor_position = $3::bigint, lease_until = n17q.now_ms() + $4::bigint where lane = $1 and epoch = $2::bigint`;
 const RELEASE = `update n17q.relay set lease_until = 0 where lane = $1 and epoch = $2::bigint`;
