@@ -56,11 +56,26 @@ export function batchArguments(items: readonly EncodedAppend[], lane: number, fo
     for (const need of p.needs.upsert) { n.item.push(at + 1); n.service.push(need.service); n.reason.push(need.reason); n.due.push(Math.trunc(need.dueAt)); n.waits.push(need.waitsFor); }
     for (const gone of p.needs.remove) { r.item.push(at + 1); r.service.push(gone.service); r.reason.push(gone.reason); }
   }
-  return [
-    lane, i.tenant, i.stream, i.expected, i.append, i.digest, i.count, i.previous, i.head, i.recorded, i.until, i.snapshot, i.extra, foldSchema,
+  const arrays = [
+    i.tenant, i.stream, i.expected, i.append, i.digest, i.count, i.previous, i.head, i.recorded, i.until, i.snapshot, i.extra,
     e.item, e.off, e.id, e.type, e.cls, e.wake, e.schema, e.data, e.meta, e.trace, e.previous, e.digest,
     n.item, n.service, n.reason, n.due, n.waits, r.item, r.service, r.reason,
-  ];
+  ].map(arrayLiteral);
+  return [lane, ...arrays.slice(0, 12), foldSchema, ...arrays.slice(12)];
+}
+
+const SPECIAL = /["\\]/;
+const SPECIALS = /["\\]/g;
+/** The driver's own encoding of arrays costs more than all the rest of an append in this process. */
+export function arrayLiteral(values: readonly (string | number | null)[]): string {
+  let text = '{';
+  for (const [at, v] of values.entries()) {
+    if (at > 0) text += ',';
+    if (v === null) text += 'NULL';
+    else if (typeof v === 'number') text += String(v);
+    else text += `"${SPECIAL.test(v) ? v.replace(SPECIALS, '\\$&') : v}"`;
+  }
+  return `${text}}`;
 }
 
 export interface OutcomeRow { readonly item: number; readonly outcome: string; readonly revision: number; readonly head: string | null; readonly recorded_at: string | null; readonly pos: string | null; readonly facts: string | null }

@@ -24,6 +24,9 @@ export type Sent =
   /** It was sent, and nobody knows. */
   | { readonly kind: 'lost'; readonly error: Error };
 
+// A plan that was made while the tables were small must still be right when they are large: always by primary key. Compilation would cost more than it saves.
+const PLAN_BY_KEYS = ['jit', 'enable_seqscan', 'enable_hashjoin', 'enable_mergejoin'].map((s) => `set ${s} = off`).concat('set plan_cache_mode = force_generic_plan').join('; ');
+
 const sqlState = (error: unknown): string => (error instanceof pg.DatabaseError ? (error.code ?? '') : '');
 /** The session is over, whatever was said: crash, shutdown, termination, protocol. */
 const endsSession = (code: string): boolean => code === '' || code.startsWith('08') || code.startsWith('57P') || code === '25P03';
@@ -78,6 +81,7 @@ export class Writer {
       try {
         await client.connect();
         await client.query(`select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') in ('off', 'local')`);
+        await client.query(PLAN_BY_KEYS);
       } catch (error) {
         destroy(client);
         throw error;

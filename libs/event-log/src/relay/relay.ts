@@ -1,0 +1,170 @@
+/**
+ * Brings the lane's events to the bus in order. The log is the outbox: there is nothing here but a cursor.
+ *
+ * Y1. One relay at a time: lease and epoch in the store; the cursor moves only under the epoch that was given.
+ * Y2. A window stops at its first failure, and the next one begins there: no later event overtakes an earlier one.
+ * Y3. The cursor moves only after the whole prefix was acknowledged: a crash repeats, and never skips.
+ * Y4. At start, after every reconnect and every minute the bus's end is compared with the cursor.
+ *
+ * Rows: RUN-4, SVC-1, SVC-4, OPS-2.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { failpoint } from '@n17q/platform';
+import type { EventStoreReads } from '../store-port.js';
+import { audit, type LastMessage, type RelayAlarm } from './audit.js';
+import type { RelayLedger } from './ledger.js';
+import { relayMessageOf, type RelayMessage } from './message.js';
+
+/** The bus as the relay needs it. `publishWindow` never rejects for trouble on the bus; `lastMessage` may. */
+export interface RelayBus {
+  publishWindow(messages: readonly RelayMessage[]): Promise<{ readonly acked: number; readonly failure?: { readonly code: string; readonly detail: string } }>;
+  lastMessage(): Promise<LastMessage>;
+}
+export interface RelayOptions {
+  readonly store: Pick<EventStoreReads, 'readByPosition' | 'now'>;
+  readonly ledger: RelayLedger;
+  readonly bus: RelayBus;
+  /** Names this process in the ledger. */
+  readonly owner: string;
+  readonly onAlarm: (alarm: RelayAlarm) => void;
+  /** Trouble that passes by itself, for logs and metrics. */
+  readonly onTrouble?: (what: string, error: unknown) => void;
+  readonly lane?: number;
+  readonly windowMax?: number;
+  readonly pollMs?: number;
+  readonly leaseMs?: number;
+  readonly auditEveryMs?: number;
+  /** How far back an empty stream is filled again: the stream's own age limit. */
+  readonly horizonMs?: number;
+}
+export interface RelayState { readonly leads: boolean; readonly cursor: number; readonly published: number; readonly failures: number }
+
+const DEFAULTS = { lane: 0, windowMax: 256, pollMs: 100, leaseMs: 15_000, auditEveryMs: 60_000, horizonMs: 24 * 60 * 60 * 1000 } as const;
+
+export class Relay {
+  readonly #o: Required<Omit<RelayOptions, 'onTrouble'>> & Pick<RelayOptions, 'onTrouble'>;
+  readonly #stop = new AbortController();
+  #loop: Promise<void> | undefined;
+  #epoch: number | undefined;
+  #cursor = 0;
+  #auditedAt = Number.NEGATIVE_INFINITY;
+  #renewedAt = 0;
+  #published = 0;
+  #failures = 0;
+  #woken = false;
+  #wake: (() => void) | undefined;
+
+  constructor(options: RelayOptions) {
+    this.#o = { ...DEFAULTS, ...options };
+  }
+
+  start(): void { this.#loop ??= this.#run(); }
+  /** There may be something new: call it after each commit. */
+  wake(): void {
+    this.#woken = true;
+    this.#wake?.();
+  }
+  /** The bus was away: what it acknowledged may be lost (Y4). */
+  reconnected(): void {
+    this.#auditedAt = Number.NEGATIVE_INFINITY;
+    this.wake();
+  }
+  state(): RelayState { return { leads: this.#epoch !== undefined, cursor: this.#cursor, published: this.#published, failures: this.#failures }; }
+
+  /** Finishes the window in work and gives the lane up. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.wake();
+    await this.#loop;
+    if (this.#epoch !== undefined) await this.#o.ledger.release(this.#epoch).catch((e: unknown) => this.#trouble('release', e));
+    this.#epoch = undefined;
+  }
+
+  async #run(): Promise<void> {
+    let failed = 0;
+    while (!this.#stop.signal.aborted) {
+      try {
+        const idle = await this.step();
+        failed = 0;
+        if (idle > 0) await this.#pause(idle);
+      } catch (error) {
+        this.#failures++;
+        this.#trouble('relay', error);
+        await this.#sleep(Math.min(2000, 25 * 2 ** failed++) * (0.5 + Math.random() / 2));
+      }
+    }
+  }
+
+  /** One round. Returns how many ms there is nothing to do; throws when the line stopped. */
+  async step(): Promise<number> {
+    const { leaseMs, auditEveryMs, pollMs } = this.#o;
+    if (this.#epoch === undefined && !(await this.#acquire())) return Math.min(1000, leaseMs / 3);
+    if (performance.now() - this.#auditedAt >= auditEveryMs) await this.#audit();
+    if (this.#epoch === undefined) return 0;
+    const moved = await this.#window(this.#epoch);
+    if (!moved && performance.now() - this.#renewedAt > leaseMs / 3) await this.#put(this.#cursor);
+    return moved ? 0 : pollMs;
+  }
+
+  async #acquire(): Promise<boolean> {
+    const held = await this.#o.ledger.acquire(this.#o.owner, this.#o.leaseMs);
+    if (held === null) return false;
+    this.#epoch = held.epoch;
+    this.#cursor = held.cursor;
+    this.#renewedAt = performance.now();
+    this.#auditedAt = Number.NEGATIVE_INFINITY;
+    return true;
+  }
+
+  async #audit(): Promise<void> {
+    const { store, bus, lane, horizonMs, onAlarm } = this.#o;
+    const found = await audit(store, lane, this.#cursor, await bus.lastMessage(), horizonMs);
+    if (found.cursor !== this.#cursor && !(await this.#put(found.cursor))) return;
+    if (found.alarm !== undefined) onAlarm(found.alarm);
+    if (found.alarm?.kind === 'bus-missing') throw new Error('the stream does not exist'); // looked for again soon, not in a minute
+    this.#auditedAt = performance.now();
+  }
+
+  /** True when there may be more at once. */
+  async #window(epoch: number): Promise<boolean> {
+    const { store, bus, lane, windowMax } = this.#o;
+    const events = await store.readByPosition(lane, this.#cursor, windowMax);
+    if (events.length === 0) return false;
+    failpoint('relay.after-read');
+    const { acked, failure } = await bus.publishWindow(events.map(relayMessageOf));
+    failpoint('relay.after-publish-before-cursor');
+    const reached = acked === 0 ? undefined : events[acked - 1];
+    if (reached !== undefined) {
+      if (epoch !== this.#epoch || !(await this.#put(reached.position))) return false; // deposed (Y1)
+      this.#published += acked;
+      failpoint('relay.after-cursor');
+    }
+    if (failure !== undefined) {
+      if (failure.code === 'STREAM_MISSING') this.#auditedAt = Number.NEGATIVE_INFINITY;
+      throw new Error(`${failure.code}: ${failure.detail}`); // Y2
+    }
+    return true;
+  }
+
+  async #put(cursor: number): Promise<boolean> {
+    const ours = this.#epoch !== undefined && (await this.#o.ledger.put(this.#epoch, cursor, this.#o.leaseMs));
+    if (ours) {
+      this.#cursor = cursor;
+      this.#renewedAt = performance.now();
+    } else this.#epoch = undefined;
+    return ours;
+  }
+
+  async #pause(ms: number): Promise<void> {
+    if (this.#woken) { this.#woken = false; return; }
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(done, ms);
+      function done(): void { clearTimeout(timer); resolve(); }
+      this.#wake = done;
+    });
+    this.#wake = undefined;
+    this.#woken = false;
+  }
+  async #sleep(ms: number): Promise<void> { await delay(ms, undefined, { signal: this.#stop.signal }).catch(() => undefined); }
+  #trouble(what: string, error: unknown): void { this.#o.onTrouble?.(what, error); }
+}

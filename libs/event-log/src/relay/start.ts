@@ -1,0 +1,32 @@
+/** The relay of a store process: on the real bus, woken by its own commits and by the bus coming back. */
+import { lastMessage, publishWindow, type Bus, type RunEventMessage } from '@n17q/bus';
+import type { EventStoreReads } from '../store-port.js';
+import type { RelayAlarm } from './audit.js';
+import type { RelayLedger } from './ledger.js';
+import { Relay, type RelayBus, type RelayOptions } from './relay.js';
+
+export const relayBus = (bus: Bus, timeoutMs = 5000): RelayBus => ({
+  publishWindow: (messages) => publishWindow(bus, messages as readonly RunEventMessage[], timeoutMs),
+  lastMessage: () => lastMessage(bus),
+});
+
+export interface StartRelayOptions extends Omit<RelayOptions, 'bus' | 'store' | 'onAlarm'> {
+  readonly bus: Bus;
+  readonly store: Pick<EventStoreReads, 'readByPosition' | 'now'> & { onCommit(wake: () => void): () => void };
+  readonly ledger: RelayLedger;
+  readonly onAlarm: (alarm: RelayAlarm) => void;
+}
+
+/** Starts at once. Stop it before the bus and the store are closed; the ledger stays the caller's to close. */
+export function startRelay(options: StartRelayOptions): { readonly relay: Relay; stop(): Promise<void> } {
+  const relay = new Relay({ ...options, bus: relayBus(options.bus) });
+  const unhook = [options.store.onCommit(() => relay.wake()), options.bus.onStatus((s) => { if (s.state === 'connected') relay.reconnected(); })];
+  relay.start();
+  return {
+    relay,
+    stop: async () => {
+      for (const stop of unhook) stop();
+      await relay.stop();
+    },
+  };
+}
