@@ -9,8 +9,8 @@
  * Rows: EFF-2, EFF-3, EFF-4, EFF-10.
  */
 import { randomUUID } from 'node:crypto';
-import { fact, isConsequential, recordOutcome, startable, toolNamed, type AttemptId, type DecisionView, type Effect, type Fact, type Json, type Outcome, type RunId, type TenantId, type ToolMapping } from '@n17q/domain';
-import { decideAgain, persistently } from '@n17q/event-log';
+import { fact, isConsequential, recordOutcome, startable, toolNamed, type AttemptId, type DecisionView, type Effect, type Fact, type Json, type Outcome, type RunId, type TenantId, type ToolMapping, type WorkspaceRef } from '@n17q/domain';
+import { decideAgain, NOT_STARTED, persistently } from '@n17q/event-log';
 import { failpoint } from '@n17q/platform';
 import type { ConnectorOutcome } from '@n17q/tools';
 import type { ReconcilerPorts } from './ports.js';
@@ -20,7 +20,7 @@ const DISPATCH_SHARE = 0.5;
 /** How long an outcome that only this process knows is offered to a store that does not answer. */
 const OUTCOME_KEPT_MS = 30 * 60_000;
 
-export interface Claim { readonly effect: Effect; readonly tool: ToolMapping; readonly attempt: AttemptId; readonly mayDispatchUntil: number }
+export interface Claim { readonly effect: Effect; readonly tool: ToolMapping; readonly attempt: AttemptId; readonly mayDispatchUntil: number; readonly workspace: WorkspaceRef | null }
 
 /** Tools that leave a new workspace behind go one after the other: each starts from the state that the one before left. */
 const changesWorkspace = (t: ToolMapping): boolean => t.connector.kind !== 'http' && !(t.connector.config as { readOnly?: boolean }).readOnly;
@@ -44,10 +44,10 @@ function pick(v: DecisionView, among: readonly Effect[]): readonly { effect: Eff
 }
 
 /** Claims what may start now and sends it in the background. `only`: try just this effect, after a joint claim was refused. */
-export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, tenant: TenantId, run: RunId, only?: string): Promise<void> {
+export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, tenant: TenantId, run: RunId, load: () => Promise<DecisionView>, only?: string): Promise<void> {
   let claims: Claim[] = [];
   const begun = p.monotonicMs();
-  const done = await decideAgain(p.log, () => p.log.view(tenant, run), (v) => v.state, (v) => {
+  const done = await decideAgain(p.log, load, (v) => v.state, (v) => {
     claims = [];
     const facts: Fact[] = [];
     const leaseMs = v.tenant.policy?.document.leaseMs;
@@ -55,15 +55,16 @@ export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Cla
     for (const { effect, tool } of pick(v, startable(v.state, v.now).filter((e) => only === undefined || e.effect === only))) {
       if (effect.permit === null || p.connector(tool) === undefined) continue;
       const attempt = randomUUID();
-      claims.push({ effect, tool, attempt, mayDispatchUntil: begun + leaseMs * DISPATCH_SHARE });
+      claims.push({ effect, tool, attempt, mayDispatchUntil: begun + leaseMs * DISPATCH_SHARE, workspace: v.state.workspace });
       facts.push(fact('effect.attempt-started', { effect: effect.effect, attempt, attemptNumber: effect.attempts.length + 1, owner: p.incarnation, permit: effect.permit.permit, leaseMs: leaseFor(tool, leaseMs), dispatchBy: Math.floor(v.now + leaseMs * DISPATCH_SHARE) }));
     }
     return { facts };
   });
   if (done.kind === 'refused' && only === undefined && claims.length > 1) {
-    for (const c of claims) await startAttempts(p, mine, tenant, run, c.effect.effect);
+    for (const c of claims) await startAttempts(p, mine, tenant, run, () => p.log.view(tenant, run), c.effect.effect);
     return;
   }
+  if (done.kind === 'refused' && !NOT_STARTED.has(done.outcome.code)) throw new Error(`the store refused a claim: ${done.outcome.code}: ${done.outcome.message}`);
   if (done.kind !== 'appended' || !done.outcome.fresh) return; // keeps A1: a replayed claim is somebody's who may be gone
   failpoint('effect.after-claim-before-dispatch');
   for (const c of claims) {
@@ -75,7 +76,6 @@ export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Cla
 async function send(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, tenant: TenantId, run: RunId, c: Claim): Promise<void> {
   try {
     const connector = p.connector(c.tool);
-    const { state } = await p.log.view(tenant, run);
     const args = JSON.parse((await p.log.texts(tenant, [c.effect.args])).get(c.effect.args.commitment) as string) as Json;
     let dispatched = false;
     const outcome: ConnectorOutcome = connector === undefined ? { kind: 'not-sent', cause: 'NO_CONNECTOR' } : await connector.dispatch({
@@ -85,7 +85,7 @@ async function send(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, tenant: Ten
         dispatched = true;
         return true;
       },
-      ...(state.workspace === null ? {} : { workspace: { tenant, at: state.workspace } }),
+      ...(c.workspace === null ? {} : { workspace: { tenant, at: c.workspace } }),
     });
     failpoint('effect.after-dispatch-before-observation');
     await record(p, tenant, run, c, outcome);

@@ -1,10 +1,10 @@
 /** Asks the world about an effect of unknown outcome, under its look permit, and records what it said. Looking is not repeating. Rows: EFF-5, POL-5. */
-import { recordLook, toolNamed, type DecisionView, type Effect, type Json, type Look, type RunId, type TenantId } from '@n17q/domain';
+import { recordLook, toolNamed, type DecisionView, type Effect, type Json, type Look } from '@n17q/domain';
 import { decideAgain } from '@n17q/event-log';
 import type { LookOutcome } from '@n17q/tools';
 import type { ReconcilerPorts } from './ports.js';
 
-const permitted = (v: DecisionView): readonly Effect[] => Object.values(v.state.effects).filter((e) => e.stage === 'unknown' && e.lookPermit !== null && e.lookPermit.expiresAt > v.now);
+export const lookable = (v: DecisionView): readonly Effect[] => Object.values(v.state.effects).filter((e) => e.stage === 'unknown' && e.lookPermit !== null && e.lookPermit.expiresAt > v.now);
 
 async function ask(p: ReconcilerPorts, v: DecisionView, e: Effect): Promise<LookOutcome> {
   const registry = v.tenant.registry;
@@ -16,9 +16,9 @@ async function ask(p: ReconcilerPorts, v: DecisionView, e: Effect): Promise<Look
   return connector.query({ effect: e.effect, idempotencyKey: e.key, args, target: tool.target, timeoutMs: tool.timeoutMs, outputBytesMax: tool.outputBytesMax });
 }
 
-export async function lookNow(p: ReconcilerPorts, tenant: TenantId, run: RunId): Promise<void> {
-  const view = await p.log.view(tenant, run);
-  for (const e of permitted(view)) {
+export async function lookNow(p: ReconcilerPorts, view: DecisionView): Promise<void> {
+  const { tenant, run } = view.state;
+  for (const e of lookable(view)) {
     const answer = await ask(p, view, e);
     const contents: import('@n17q/contracts').ContentUpload[] = [];
     const keep = async (text: string, media: string) => { const k = await p.keep(tenant, run, text, 'evidence', media); if (k.upload !== null) contents.push(k.upload); return k.ref; };

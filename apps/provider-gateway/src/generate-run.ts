@@ -11,7 +11,7 @@
 import { randomUUID } from 'node:crypto';
 import { compiledSubject, fact, modelOf, sameRoute, verifyContinuations, whoseMove, permitStale, type AttemptId, type DecisionView, type Fact, type Generation, type ProviderAccount, type RunId, type RunState, type TenantId } from '@n17q/domain';
 import { digestOf } from '@n17q/contracts';
-import { decideAgain, persistently, type Decision } from '@n17q/event-log';
+import { decideAgain, NOT_STARTED, persistently, type Decision } from '@n17q/event-log';
 import { failpoint } from '@n17q/platform';
 import type { ProviderAdapter, WireRequest } from '@n17q/providers';
 import { assemble, type Assembled } from './assemble.js';
@@ -28,10 +28,11 @@ export function gateway(p: GatewayPorts): { run(tenant: TenantId, run: RunId): P
   return {
     inFlight: mine,
     async run(tenant, run) {
-      await expire(p, mine, tenant, run);
       let ready: Ready | null = null;
       const done = await decideAgain(p.log, () => p.log.view(tenant, run), (v) => v.state, async (v) => {
         ready = null;
+        const expired = expiry(v, mine);
+        if (expired !== null) return expired;
         if (whoseMove(v.state) !== 'generate' || v.state.boundary.length > 0) return null;
         const g = v.state.generation as Generation;
         if (g.permit === null || permitStale(v.state, g.permit) || g.permit.expiresAt <= v.now) return null;
@@ -40,6 +41,7 @@ export function gateway(p: GatewayPorts): { run(tenant: TenantId, run: RunId): P
         ready = made;
         return claim(p, v.state, made);
       });
+      if (done.kind === 'refused' && !NOT_STARTED.has(done.outcome.code)) throw new Error(`the store refused a claim: ${done.outcome.code}: ${done.outcome.message}`);
       if (done.kind !== 'appended' || !done.outcome.fresh || ready === null) return;
       const r: Ready = ready;
       failpoint('generation.after-claim-before-dispatch');
@@ -113,11 +115,9 @@ function late(r: Ready, heard: { readonly kind: string; readonly observed?: unkn
   return { facts: [fact('provider.disagreed', { generation: r.generation.generation, adapter: r.account.adapter, code: 'LATE_OUTPUT_NOT_ACCEPTED', observation: { heard: heard.kind, attempt: r.attempt } })] };
 }
 
-async function expire(p: GatewayPorts, mine: ReadonlySet<AttemptId>, tenant: TenantId, run: RunId): Promise<void> {
-  const done = await decideAgain(p.log, () => p.log.view(tenant, run), (v) => v.state, (v) => {
-    const g = v.state.generation;
-    if (g === null || g.stage !== 'started' || g.attempt === null || mine.has(g.attempt) || v.now < (g.startedAt ?? 0) + g.leaseMs) return null;
-    return { facts: [fact('generation.outcome-unknown', { generation: g.generation, attempt: g.attempt, cause: 'CLAIM_EXPIRED' })] };
-  });
-  if (done.kind === 'refused') throw new Error(`the store refused an expiry: ${done.outcome.code}: ${done.outcome.message}`);
+/** Somebody's claim that ran out: what it sent, if anything, is not known. */
+function expiry(v: DecisionView, mine: ReadonlySet<AttemptId>): Decision | null {
+  const g = v.state.generation;
+  if (g === null || g.stage !== 'started' || g.attempt === null || mine.has(g.attempt) || v.now < (g.startedAt ?? 0) + g.leaseMs) return null;
+  return { facts: [fact('generation.outcome-unknown', { generation: g.generation, attempt: g.attempt, cause: 'CLAIM_EXPIRED' })] };
 }

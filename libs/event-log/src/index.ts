@@ -9,7 +9,7 @@ export { CLOCK_SKEW_MS_MAX, RECENT_APPENDS } from './prepared.js';
 export { isRefusal, parseAppend, prepareAppend, SNAPSHOT_EVERY, type ParsedAppend, type Prepared, type Standing } from './guard/prepare.js';
 export { GuardedStore, type GuardedStoreOptions } from './guard/guarded-store.js';
 export { ContentGone, ServiceLog, type Decision, type ServiceLogOptions, type OutsideContent, type StoreAccess } from './service/service-log.js';
-export { Contended, decideAgain, DECISIONS_MAX, type Decided } from './service/decide-again.js';
+export { Contended, decideAgain, DECISIONS_MAX, NOT_STARTED, startingWith, type Decided } from './service/decide-again.js';
 export { MemoryEventStore } from './memory/store.js';
 export { emptyStore, type HeldStore } from './memory/state.js';
 export { BusStore, contentToWire, persistently, StoreUnreachable, type WireStoredContent } from './service/bus-store.js';

@@ -10,6 +10,8 @@ import type { RunState } from '@n17q/domain';
 import type { Decision, ServiceLog } from './service-log.js';
 
 export const DECISIONS_MAX = 8;
+/** The permit no longer stands in the store's eyes: nothing was started, and the gate judges again. */
+export const NOT_STARTED: ReadonlySet<string> = new Set(['PERMIT_STALE', 'PERMIT_EXPIRED', 'SCOPE_BUSY', 'REQUIREMENT_FAILED']);
 
 export type Decided<L> =
   | { readonly kind: 'nothing'; readonly loaded: L }
@@ -33,9 +35,19 @@ export async function decideAgain<L>(log: ServiceLog, load: () => Promise<L>, st
     failpoint('reactor.after-decide');
     const outcome = await log.append(stateOf(loaded), decision);
     if (outcome.kind === 'appended') return { kind: 'appended', loaded, decision, outcome };
-    if (outcome.kind === 'refused' && outcome.code !== 'REQUIREMENT_FAILED' && outcome.code !== 'BUDGET_SHORT') return { kind: 'refused', loaded, decision, outcome };
+    if (outcome.kind === 'refused' && outcome.code !== 'BUDGET_SHORT') return { kind: 'refused', loaded, decision, outcome };
     last = outcome.kind === 'conflict' ? `at revision ${outcome.revision}` : outcome.kind === 'busy' ? outcome.message : `${outcome.code}: ${outcome.message}`;
     if (tries > 0 || outcome.kind === 'busy') await log.pause(Math.floor(jitter() * 10 * 2 ** tries));
   }
   throw new Contended(DECISIONS_MAX, last);
+}
+
+/** A load that answers with what is at hand the first time, and reads anew afterwards. */
+export function startingWith<L>(first: L, load: () => Promise<L>): () => Promise<L> {
+  let at: { readonly first: L } | null = { first };
+  return () => {
+    const known = at;
+    at = null;
+    return known === null ? load() : Promise.resolve(known.first);
+  };
 }
