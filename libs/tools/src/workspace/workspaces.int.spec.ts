@@ -93,6 +93,14 @@ describe('workspaces', () => {
     await expect(workspaces.materialise('tenant-b', at, join(dir, 'three'))).rejects.toMatchObject({ code: 'ARTIFACT_MISSING', commitment: at.tree.commitment });
   });
 
+  it('[saboteur WSP-2] does not call a folder restored when a store that checks nothing gave other bytes', async () => {
+    const { dir, at, workspaces, store } = await made();
+    const get = store.get.bind(store);
+    const file = (await workspaces.manifest(T, at)).files.find((f) => f.path === 'src/main.js')?.content;
+    store.get = async (tenant, commitment) => (commitment === file ? Buffer.from('export const n = 9;\r\n') : get(tenant, commitment));
+    await expect(workspaces.materialise(T, at, join(dir, 'restored'))).rejects.toMatchObject({ code: 'RESTORE_DIFFERS', message: expect.stringContaining('src/main.js changed') });
+  });
+
   it('[WSP-1] snapshots what was added, changed and removed, follows .gitignore, and shows it as a diff against the base', async () => {
     const { dir, at, workspaces } = await made();
     const clone = join(dir, 'clone');
