@@ -31,7 +31,9 @@ export class MemoryArtifactStore implements ArtifactStore {
 
   async verify(tenant: string, commitment: string): Promise<ContentRef> {
     await this.get(tenant, commitment);
-    return (this.#held.get(tenant)?.get(commitment) as Held).ref;
+    const found = await this.stat(tenant, commitment);
+    if (!found) throw new ArtifactMissing(commitment);
+    return found.ref;
   }
 
   async stat(tenant: string, commitment: string): Promise<ArtifactStat | undefined> {
@@ -48,7 +50,7 @@ export class MemoryArtifactStore implements ArtifactStore {
   }
 
   async *list(tenant: string): AsyncGenerator<ArtifactStat> {
-    for (const held of [...(this.#held.get(tenant)?.values() ?? [])]) yield { ref: held.ref, ...(held.tombstone ? { tombstone: held.tombstone } : {}) };
+    for (const held of this.#held.get(tenant)?.values() ?? []) yield { ref: held.ref, ...(held.tombstone ? { tombstone: held.tombstone } : {}) };
   }
 
   /** For tests: what a bad disk or an intruder would do. */

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Json } from '@n17q/domain';
 import { HttpConnector, type Connector, type ConnectorOutcome, type LookOutcome } from '@n17q/tools';
 import { CONNECTOR_CONFORMANCE, dispatchRequest, TICKET_TARGET, type ConnectorUnderTest } from './connector-conformance.js';
 import { ledgerOf, ledgerUntil, releaseWorld, setWorldMode } from './world-client.js';
@@ -44,7 +45,7 @@ describe('the HTTP connector', () => {
   });
 
   it.each([{ finalRefusals: [500] }, { finalRefusals: [408] }, { finalRefusals: [409] }, { baseUrl: 'file:///etc/passwd' }, { query: { path: '/tickets' } }, { retries: 3 }])('[EFF-3] refuses the configuration %j', (change) => {
-    expect(() => new HttpConnector({ ...config('http://127.0.0.1:1'), ...change }, TICKET_TARGET, () => ({}))).toThrow();
+    expect(() => new HttpConnector({ ...config('http://127.0.0.1:1'), ...change } as unknown as Json, TICKET_TARGET, () => ({}))).toThrow();
   });
 
   it('[CTX-6] nothing in the text that comes back changes what the outcome is', async () => {
