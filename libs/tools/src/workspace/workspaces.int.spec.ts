@@ -77,6 +77,7 @@ describe('workspaces', () => {
     expect(await readFile(join(restored, 'logo.bin'))).toEqual(BINARY);
     expect((await lstat(join(restored, 'run.sh'))).mode & 0o777).toBe(0o755);
     expect(await readlink(join(restored, 'outside'))).toBe('/etc');
+    await rm(join(dir, 'scratch'), { recursive: true }); // scratch may vanish
     const again = await workspaces.snapshot(T, restored, at);
     expect(again.workspace).toEqual(at);
     expect(again.paths).toEqual([]);

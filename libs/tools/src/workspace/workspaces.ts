@@ -10,6 +10,7 @@
  * Rows: WSP-1, WSP-2, WSP-3, SEAL-3, SEAL-7.
  */
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactStore } from '@n17q/artifacts';
@@ -158,7 +159,10 @@ export class Workspaces {
       await git(['init', '--quiet', '--bare', '--template=', folder], { cwd: folder });
       return folder;
     })();
-    return this.#emptyGitDir;
+    const folder = await this.#emptyGitDir;
+    if (existsSync(join(folder, 'HEAD'))) return folder;
+    this.#emptyGitDir = undefined; // somebody cleaned the scratch folder
+    return this.#emptyRepository();
   }
 }
 
