@@ -18,3 +18,4 @@ export { MemoryRelayLedger, PostgresRelayLedger, type RelayLedger } from './rela
 export { PROJECTION_BYTES_MAX, relayMessageOf, placeOf, type RelayMessage } from './relay/message.js';
 export { type BusTail, type LastMessage, type RelayAlarm } from './relay/audit.js';
 export { relayBus, startRelay, type StartRelayOptions } from './relay/start.js';
+export { examine, type Examination, type Finding } from './doctor/examine.js';
