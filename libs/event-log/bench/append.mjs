@@ -10,6 +10,7 @@ import { digestOf, eventDigest } from '@n17q/contracts';
 import { PostgresEventStore, migrate } from '@n17q/event-log';
 import { startPostgres } from '@n17q/platform';
 
+const say = (line) => process.stdout.write(`${line}\n`);
 const text = 'x'.repeat(260);
 
 async function inserts(url, seconds) {
@@ -79,13 +80,13 @@ if (process.argv[2] === '--inserts') {
       for await (const chunk of child.stdout) out += chunk;
       return Number(out);
     };
-    console.log(`PostgreSQL ${postgres.version}, ${seconds} s each`);
+    say(`PostgreSQL ${postgres.version}, ${seconds} s each`);
     for (let round = 0; round < 2; round++) {
       const p = await rateOfInserts();
-      console.log(`P (32 connections, single-row inserts): ${p.toFixed(0)}/s`);
+      say(`P (32 connections, single-row inserts): ${p.toFixed(0)}/s`);
       for (const w of writers) {
         const a = await appends(url, seconds, { writers: w });
-        console.log(`appends, ${w} writer(s): ${a.rate.toFixed(0)}/s, ${(a.rate / p).toFixed(2)} x P, p50 ${a.p50} ms, p99 ${a.p99} ms`);
+        say(`appends, ${w} writer(s): ${a.rate.toFixed(0)}/s, ${(a.rate / p).toFixed(2)} x P, p50 ${a.p50} ms, p99 ${a.p99} ms`);
       }
     }
   } finally {
