@@ -23,7 +23,7 @@ const SPEC = /\.spec\.tsx?$/;
 const MARKDOWN = /\.md$/;
 const TEXT = /\.(ts|tsx|mts|mjs|cjs|js|sql|sh|md|json|ya?ml|html|css|toml)$|^n17q$|^\.ci\/run$|^\.(gitignore|npmrc)$/;
 const FIXTURE = /^test\/fixtures\//;
-const MAY_PRINT = /^(apps\/cli\/|scripts\/|test\/fixtures\/)/;
+const MAY_PRINT = /^(apps\/cli\/|scripts\/|test\/fixtures\/|(?:[^/]+\/)*bench\/)/;
 const MADE = /^(package-lock\.json)$/;
 
 function* walk(root, folder = root) {

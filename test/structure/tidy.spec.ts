@@ -56,6 +56,7 @@ describe('tidy', () => {
       'libs/a/src/long.ts': 'export {};\n'.repeat(401),
       'test/structure/long-files.json': '{ "libs/a/src/long.ts": "one table that nobody reads in parts" }\n',
       'apps/cli/src/a.ts': `${word('console.lo', 'g(')}1);\n`,
+      'libs/a/bench/a.mjs': `${word('console.lo', 'g(')}1);\n`,
       'docs/a.md': '# A `b` heading\n[here](#a-b-heading) and [there](../README.md#top), [elsewhere](https://example.org) `libs/a/src/long.ts`\n',
       'README.md': '# Top\nA path such as /workspace/x is nobody’s machine.\n',
     }))).toEqual([]);
