@@ -17,7 +17,7 @@ export function runJest({ root, name, args, boundMs, quiet = false }) {
     '--experimental-vm-modules', '--disable-warning=ExperimentalWarning', join(root, 'node_modules/jest/bin/jest.js'),
     ...(quiet ? [] : ['--reporters=default']), `--reporters=${join(root, 'scripts/rows-reporter.mjs')}`, '--passWithNoTests',
     `--cacheDirectory=${join(root, '.data', 'jest')}`, ...args,
-  ], { cwd: root, stdio: ['ignore', quiet ? 'ignore' : 'inherit', quiet ? 'ignore' : 'inherit'], env: { ...process.env, XDG_CACHE_HOME: process.env.XDG_CACHE_HOME ?? join(root, '.data', 'cache'), N17Q_ROWS_OUT: out } });
+  ], { cwd: root, stdio: ['ignore', quiet ? 'ignore' : 'inherit', quiet ? 'ignore' : 'inherit'], env: { ...process.env, N17Q_ROWS_OUT: out } });
 
   return new Promise((resolve) => {
     let trouble;

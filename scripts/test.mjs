@@ -17,6 +17,8 @@ const root = join(dirname(import.meta.filename), '..');
 const UPDATE = '--update-traceability';
 const JEST_BOUND_MS = 30 * 60_000;
 
+process.env.XDG_CACHE_HOME ??= join(root, '.data', 'cache'); // compilers keep their copies in the clone, not in the home folder
+
 const args = process.argv.slice(2).filter((a, i) => !(a === '--' && i === 0));
 const update = args.includes(UPDATE);
 const jestArgs = args.filter((a) => a !== UPDATE);

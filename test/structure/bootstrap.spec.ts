@@ -62,6 +62,8 @@ function start(m: Machine, args: readonly string[], env: Readonly<Record<string,
     child.stderr.on('data', (d: Buffer) => { err += d.toString(); });
     child.on('error', reject);
     child.on('close', (code) => resolve({ code, out, err }));
+    // A start that stops early may be gone before it could be written to.
+    child.stdin.on('error', (e: NodeJS.ErrnoException) => { if (e.code !== 'EPIPE') reject(e); });
     child.stdin.end(input);
   });
 }
