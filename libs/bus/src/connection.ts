@@ -53,6 +53,9 @@ export interface Bus {
   close(withinMs?: number): Promise<void>;
 }
 
+/** What the client says about itself, as words. */
+const dataOf = (event: Status): string => (typeof event.data === 'object' ? JSON.stringify(event.data) : String(event.data));
+
 const OLDEST = { major: 2, minor: 10 };
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -162,7 +165,7 @@ class Connection implements Bus {
     switch (event.type) {
       case Events.Disconnect:
         this.#change('disconnected');
-        return notice('disconnected', `lost ${String(event.data)}`);
+        return notice('disconnected', `lost ${dataOf(event)}`);
       case Events.Reconnect:
         try {
           refuseOldServer(this.nc);
@@ -172,11 +175,11 @@ class Connection implements Bus {
           return void this.nc.close();
         }
         this.#change('connected');
-        return notice('reconnected', `connected to ${String(event.data)}`);
+        return notice('reconnected', `connected to ${dataOf(event)}`);
       case Events.Error:
         return event.permissionContext
           ? notice('permission-refused', `${event.permissionContext.operation} ${event.permissionContext.subject}`)
-          : notice('server-error', String(event.data));
+          : notice('server-error', dataOf(event));
       case DebugEvents.StaleConnection:
         return notice('stale', 'the server stopped answering pings');
       default:

@@ -28,7 +28,7 @@ export interface RequestContext {
 }
 
 /** Returns the answer, or `refuse(…)`. A thrown error with a boolean `mayHaveActed` keeps it; any other counts as "may have acted". */
-export type RequestHandler = (body: unknown, ctx: RequestContext) => unknown | Refused | Promise<unknown | Refused>;
+export type RequestHandler = (body: unknown, ctx: RequestContext) => unknown;
 
 export interface Endpoint { readonly name: string; readonly subject: string; readonly handler: RequestHandler }
 
