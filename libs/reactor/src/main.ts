@@ -7,6 +7,8 @@ export interface Running {
   readonly lost: Promise<Error | undefined>;
   /** Takes nothing new, lets what is in work end, closes. A repeat waits for the same end. */
   stop(): Promise<void>;
+  /** Where it listens, if it does; said in the ready line. */
+  readonly port?: number;
 }
 export type ServiceStart = (settings: Settings) => Promise<Running>;
 
@@ -33,6 +35,6 @@ export async function runMain(service: string, load: () => Promise<{ readonly st
     process.stderr.write(`${service} did not start: ${e instanceof Error ? e.message : String(e)}\n`);
     process.exit(1);
   }
-  say('ready', { service, pid: process.pid });
+  say('ready', { service, pid: process.pid, ...(running.port === undefined ? {} : { port: running.port }) });
   void running.lost.then((cause) => { if (!stopping) { process.stderr.write(`${service}: ${cause?.message ?? 'its connection closed'}\n`); end(1); } });
 }

@@ -1,0 +1,73 @@
+/**
+ * The tenant's documents: each publication is one event, appended at a named revision. What a document means is nobody's business here.
+ *
+ * Rows: POL-1, EFF-7, BUD-5.
+ */
+import { v4 as uuidv4 } from 'uuid';
+import type { AppendOutcome, http } from '@n17q/contracts';
+import { fact, tenantStream, type Amounts, type Fact, type Json, type ProfilesDocument, type StreamId } from '@n17q/domain';
+import { Contended, DECISIONS_MAX, type BusStore, type DecisionView } from '@n17q/event-log';
+import type { Asking } from '../http/caller.js';
+import { Problem, refusal } from '../http/problem.js';
+import { placeOf, type Answer, type RunRequests } from '../requests/run-requests.js';
+
+const PUBLISHED = { policy: 'policy.published', registry: 'registry.published', profiles: 'profiles.published', roles: 'roles.published' } as const;
+const ZERO: Amounts = { usd_micros: 0, tokens: 0, calls: 0 };
+
+export class TenantDocuments {
+  constructor(private readonly store: BusStore, private readonly requests: RunRequests) {}
+
+  async show(tenant: string, topic: http.DocumentTopic): Promise<http.TenantDocumentView> {
+    const found = (await this.view(tenant)).tenant.find((d) => d.stream === tenantStream(topic));
+    return { topic, revision: found?.revision ?? 0, document: (found?.event?.data ?? null) as http.TenantDocumentView['document'] };
+  }
+
+  async allowance(tenant: string): Promise<http.AllowanceView> {
+    const v = await this.view(tenant);
+    return { balance: { ...ZERO, ...v.account }, revision: v.tenant.find((d) => d.stream === tenantStream('budget'))?.revision ?? 0 };
+  }
+
+  publish(a: Asking, topic: http.DocumentTopic, document: unknown): Promise<Answer> {
+    return this.atRevision(a, topic, () => fact(PUBLISHED[topic], document as never));
+  }
+
+  /** Publishes the profiles without the account and the routes through it. */
+  removeAccount(a: Asking, account: string): Promise<Answer> {
+    return this.atRevision(a, 'profiles', (now) => {
+      const d = now as ProfilesDocument | null;
+      if (d === null || !d.accounts.some((x) => x.account === account)) throw new Problem('NOT_FOUND', 'The profiles have no such account.');
+      return fact('profiles.published', { accounts: d.accounts.filter((x) => x.account !== account), preference: d.preference.filter((r) => r.account !== account) });
+    });
+  }
+
+  grant(a: Asking, grant: http.NewAllowance): Promise<Answer> {
+    const stream = tenantStream('budget');
+    return this.requests.once(a, stream, 0, () => Promise.resolve({ facts: [fact('allowance.granted', grant)], contents: [] }), async (d, appendId) => {
+      for (let tries = 0, last = ''; ; tries++) {
+        if (tries === DECISIONS_MAX) throw new Contended(tries, last);
+        const { revision } = await this.allowance(a.tenant);
+        const o = await this.requests.appendToTenant(a, stream, revision, d.facts, appendId);
+        if (o.kind === 'appended') return { stream, revision: o.last, repeated: !o.fresh };
+        if (o.kind === 'refused' && o.code === 'ID_REUSED') return this.requests.first(a, stream, placeOf(o, revision), appendId);
+        if (o.kind === 'refused') throw refusal(o);
+        last = o.kind;
+      }
+    });
+  }
+
+  private async atRevision(a: Asking, topic: http.DocumentTopic, next: (now: Json) => Fact): Promise<Answer> {
+    const stream: StreamId = tenantStream(topic);
+    const appendId = uuidv4();
+    let outcome: AppendOutcome | undefined;
+    for (let tries = 0; tries < DECISIONS_MAX; tries++) {
+      const now = await this.show(a.tenant, topic);
+      if (a.ifMatch !== null && a.ifMatch !== now.revision) throw new Problem('PRECONDITION_FAILED', `The ${topic} has revision ${now.revision}, not ${a.ifMatch}.`, { revision: now.revision });
+      outcome = await this.requests.appendToTenant(a, stream, now.revision, [next(now.document as Json)], appendId);
+      if (outcome.kind === 'appended') return { stream, revision: outcome.last, repeated: !outcome.fresh };
+      if (outcome.kind === 'refused') throw refusal(outcome);
+    }
+    throw new Contended(DECISIONS_MAX, outcome?.kind ?? '');
+  }
+
+  private view(tenant: string): Promise<DecisionView> { return this.store.decisionView({ tenant, stream: tenantStream('budget'), afterRevision: 2_147_483_647, scopeKeys: [] }); }
+}

@@ -1,0 +1,49 @@
+/**
+ * A run's state for a person. A pure mapping of the fold; texts come in from outside.
+ *
+ * V1. Every unresolved effect of the state is in it, with its stage, contract, attempts, receipts, allowed recoveries and what must not be repeated.
+ * V2. No continuation is in it: neither bytes nor references to them (CON-1).
+ *
+ * Rows: RUN-2, EFF-1, BUD-1, RES-8.
+ */
+import type { http } from '@n17q/contracts';
+import { allowedRecoveries, isUnresolved, left, needsOf, prohibited, reserved, type Effect, type Json, type Need, type RunState, type StoreTimeMs } from '@n17q/domain';
+import { actionsOf, moveOf } from './words.js';
+
+const TIME_MAX = 8.64e15;
+const iso = (ms: StoreTimeMs): string => new Date(ms).toISOString();
+const isoOrNever = (ms: StoreTimeMs): string | null => (ms >= TIME_MAX ? null : iso(ms));
+/** A reason without the ids behind it. */
+const waitOf = (n: Need): http.RunView['waits'][number] => ({ service: n.service, reason: n.reason.split(':')[0] ?? n.reason, dueAt: isoOrNever(n.dueAt), waitsFor: n.waitsFor });
+
+function effectOf(e: Effect, now: StoreTimeMs): http.ShownEffect {
+  return {
+    effect: e.effect, tool: e.tool, stage: e.stage, unresolved: isUnresolved(e), segment: e.segment, subject: e.subject, contract: e.contract as http.ShownEffect['contract'], scope: { target: e.scope.target, fields: e.scope.fields as http.ShownEffect['scope']['fields'] }, args: e.args,
+    attempts: e.attempts.map((a) => ({ attempt: a.attempt, startedAt: iso(a.startedAt), leaseMs: a.leaseMs, end: a.end })),
+    receipts: [...e.receipts], looks: e.looks, allowed: [...allowedRecoveries(e, now)], prohibited: prohibited(e) ?? null, needsPerson: e.needsPerson, result: e.result,
+  };
+}
+
+export function runViewOf(s: RunState, goal: http.ShownText | null, now: StoreTimeMs): http.RunView {
+  const effects = Object.values(s.effects).map((e) => effectOf(e, now));
+  const g = s.generation;
+  const view: http.RunView = {
+    run: s.run, revision: s.revision, title: s.task?.title ?? '', status: s.status, goal, retention: s.retention, world: s.world.kind === 'real' ? 'real' : `simulated: ${s.world.name}`,
+    constraints: [...(s.task?.constraints ?? [])], tools: [...(s.task?.tools ?? [])], plan: [...s.plan],
+    move: moveOf(s), waits: needsOf(s).map(waitOf), actions: [...actionsOf(s)],
+    ended: s.ended, paused: s.paused, blocked: s.blocked === null ? null : { code: s.blocked.code, reason: s.blocked.reason, waitsFor: s.blocked.waitsFor },
+    failures: { count: s.failures.count, retryAt: s.failures.retryAt === null ? null : iso(s.failures.retryAt), lastCode: s.failures.lastCode },
+    requests: s.requests.map((r) => ({ kind: r.kind, revision: r.revision, by: r.actor, reason: r.reason })),
+    route: s.route, segment: { number: s.segment, route: s.segmentRoute }, segments: s.segments.map((t) => ({ ...t })),
+    generation: g === null ? null : { generation: g.generation, stage: g.stage, form: g.form, route: g.route, attempt: g.attempt },
+    unresolved: effects.filter((e) => e.unresolved), effects,
+    approvals: Object.values(s.approvals).map((a) => ({ approval: a.approval, effect: a.effect, subject: a.subject, stage: a.stage, by: a.by, expiresAt: iso(a.expiresAt) })),
+    findings: s.findings.map((f) => ({ finding: f.finding, effect: f.effect, verdict: f.verdict, stage: f.stage, by: f.by, evidence: f.evidence })),
+    denials: s.denials.map((d) => ({ ...d })), denialsOmitted: s.denialsOmitted,
+    budget: { granted: s.budget.granted, drawn: s.budget.drawn, used: s.budget.used, reserved: reserved(s.budget), left: left(s.budget), overrun: s.budget.overrun, exhausted: s.budget.exhausted },
+    checkpoint: s.checkpoint, workspace: s.workspace,
+    counts: { generations: s.generations, lineages: s.lineages, inputsWaiting: s.inputs.length, openCalls: s.calls.length, historyOmitted: s.historyOmitted, duplicates: s.duplicates },
+  };
+  return view;
+}
+export type { Json };

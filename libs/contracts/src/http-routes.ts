@@ -1,0 +1,62 @@
+/**
+ * The operations of the HTTP API as data: the description (OpenAPI) is made from this table, and a test compares it with what the service routes.
+ *
+ * Rows: RES-2.
+ */
+import type { z } from 'zod';
+import * as requests from './http-requests.js';
+import * as views from './http-views.js';
+import { TENANT_DOCUMENTS } from './http-requests.js';
+
+export interface HttpRoute {
+  readonly method: 'get' | 'post' | 'put' | 'delete';
+  /** With `{name}` for each path parameter. */
+  readonly path: string;
+  readonly operation: string;
+  readonly summary: string;
+  readonly body?: z.ZodType;
+  readonly query?: z.ZodObject;
+  readonly status: number;
+  /** A schema is answered as JSON; text names the media type of another answer. */
+  readonly answer: z.ZodType | string;
+  /** Takes an `Idempotency-Key`: a repeat with the same key and the same body gives the first answer. */
+  readonly keyed?: true;
+  /** Needs no token. */
+  readonly open?: true;
+  /** Takes `If-Match` with a document's revision. */
+  readonly matched?: true;
+}
+
+const ask = (path: string, operation: string, summary: string, body: z.ZodType): HttpRoute => ({ method: 'post', path: `/v1/runs/{run}/${path}`, operation, summary, body, status: 202, answer: views.accepted, keyed: true });
+const documents: readonly HttpRoute[] = (Object.keys(TENANT_DOCUMENTS) as (keyof typeof TENANT_DOCUMENTS)[]).flatMap((topic): HttpRoute[] => [
+  { method: 'get', path: `/v1/tenant/${topic}`, operation: `get_${topic}`, summary: `The tenant's ${topic} and its revision (also as ETag).`, status: 200, answer: views.tenantDocument },
+  { method: 'put', path: `/v1/tenant/${topic}`, operation: `publish_${topic}`, summary: `Publishes the tenant's ${topic} as a new revision.`, body: TENANT_DOCUMENTS[topic], status: 200, answer: views.published, matched: true },
+]);
+
+export const HTTP_ROUTES: readonly HttpRoute[] = [
+  { method: 'post', path: '/v1/runs', operation: 'create_run', summary: 'Creates a run.', body: requests.newRun, status: 201, answer: views.accepted, keyed: true },
+  { method: 'get', path: '/v1/runs', operation: 'list_runs', summary: 'The tenant\'s runs, newest first, out of the read model.', query: requests.runsQuery, status: 200, answer: views.runsPage },
+  { method: 'get', path: '/v1/runs/{run}', operation: 'show_run', summary: 'The run\'s state for a person, folded from the log now.', status: 200, answer: views.runView },
+  { method: 'get', path: '/v1/runs/{run}/events', operation: 'read_events', summary: 'Events in order of revision.', query: requests.eventsQuery, status: 200, answer: views.eventsPage },
+  { method: 'get', path: '/v1/runs/{run}/stream', operation: 'stream_events', summary: 'Events as they come (server-sent events; the id is the revision; resumes after Last-Event-ID).', query: requests.streamQuery, status: 200, answer: 'text/event-stream' },
+  { method: 'get', path: '/v1/runs/{run}/content/{commitment}', operation: 'read_content', summary: 'Bytes that an event of this run cites. Continuations are refused.', status: 200, answer: 'application/octet-stream' },
+  { method: 'get', path: '/v1/runs/{run}/diff', operation: 'workspace_diff', summary: 'Unified diff of the workspace against its base.', status: 200, answer: 'text/plain' },
+  ask('inputs', 'add_input', 'Gives the run an input.', requests.newInput),
+  ask('pause', 'pause_run', 'Asks for a pause.', requests.withReason),
+  ask('resume', 'resume_run', 'Resume run: unresolved effects are reconciled and current policy is evaluated before the next consequential action.', requests.withReason),
+  ask('continue-provider-response', 'continue_provider_response', 'Continue provider response: asks that the provider\'s own response is continued natively, if policy, retention and compatibility allow it.', requests.withReason),
+  ask('end', 'end_run', 'Asks for the run\'s end.', requests.withReason),
+  ask('notes', 'add_note', 'Adds a note.', requests.newNote),
+  ask('plan', 'change_plan', 'Replaces the plan.', requests.newPlan),
+  ask('approvals/{approval}', 'decide_approval', 'Decides an approval for one exact intent.', requests.approvalDecision),
+  ask('approvals/{approval}/revoke', 'revoke_approval', 'Revokes an approval.', requests.withReason),
+  ask('effects/{effect}/finding', 'submit_finding', 'Says what a person found about an effect of unknown outcome; the gate judges it.', requests.newFinding),
+  ask('effects/{effect}/receipt', 'deliver_receipt', 'Delivers a tool\'s receipt for an effect.', requests.newReceipt),
+  ...documents,
+  { method: 'delete', path: '/v1/tenant/profiles/accounts/{account}', operation: 'remove_account', summary: 'Publishes the provider profiles without this account.', status: 200, answer: views.published, matched: true },
+  { method: 'get', path: '/v1/tenant/allowance', operation: 'get_allowance', summary: 'What the tenant\'s account still holds.', status: 200, answer: views.allowanceView },
+  { method: 'post', path: '/v1/tenant/allowance', operation: 'grant_allowance', summary: 'Adds to the tenant\'s account.', body: requests.newAllowance, status: 201, answer: views.published, keyed: true },
+  { method: 'get', path: '/v1/health/live', operation: 'live', summary: 'The process answers.', status: 200, answer: views.health, open: true },
+  { method: 'get', path: '/v1/health/ready', operation: 'ready', summary: 'Bus, store and database are within reach.', status: 200, answer: views.health, open: true },
+  { method: 'get', path: '/v1/openapi.json', operation: 'description', summary: 'This description.', status: 200, answer: 'application/json', open: true },
+];

@@ -1,0 +1,73 @@
+/**
+ * What the HTTP API shows. A run's view is made from its folded state for people: texts where a person needs them, references elsewhere, times in
+ * ISO 8601. Continuation bytes are in none of it (CON-1).
+ *
+ * Rows: RUN-2, BUD-1, EFF-1.
+ */
+import { CONTENT_CLASSES, CONTRACT_KINDS, STAGES } from '@n17q/domain';
+import { z } from 'zod';
+import { amounts, contentRef, route } from './event-schemas.js';
+
+const o = z.object;
+const count = z.int();
+const time = z.iso.datetime();
+const nullable = <T extends z.ZodType>(t: T) => t.nullable();
+
+/** `revision`: where the request stands in the run's stream. */
+export const accepted = o({ run: z.string(), revision: count });
+export const published = o({ topic: z.string(), revision: count });
+
+export const shownText = o({ text: nullable(z.string()), cut: z.boolean().describe('The text is longer; the reference leads to all of it.'), gone: nullable(z.string()).describe('Why there is no text.'), ref: contentRef });
+const because = { code: z.string(), reason: z.string() };
+const person = o({ kind: z.enum(['person', 'service', 'tool']), id: z.string() });
+
+export const shownEffect = o({
+  effect: z.string(), tool: z.string(), stage: z.enum(STAGES), unresolved: z.boolean(), segment: count, subject: z.string(),
+  contract: o({ kind: z.enum(CONTRACT_KINDS), keyLifeMs: count.optional(), precondition: z.string().optional(), query: o({ absenceFinalAfterMs: nullable(count) }).optional() }),
+  scope: o({ target: z.string(), fields: z.record(z.string(), z.json()) }), args: contentRef,
+  attempts: z.array(o({ attempt: z.string(), startedAt: time, leaseMs: count, end: z.enum(['open', 'observed', 'refused', 'not-sent', 'unknown']) })),
+  receipts: z.array(contentRef), looks: count,
+  allowed: z.array(z.string()).describe('What the system may still do by itself.'), prohibited: nullable(z.string()), needsPerson: nullable(z.string()), result: nullable(o({ ok: z.boolean(), words: z.string(), text: nullable(contentRef) })),
+});
+export const runView = o({
+  run: z.string(), revision: count, title: z.string(), status: z.enum(['new', 'active', 'paused', 'ended']), goal: nullable(shownText), retention: z.string(), world: z.string(), constraints: z.array(z.string()), tools: z.array(z.string()), plan: z.array(z.string()),
+  move: o({ move: z.string(), words: z.string() }),
+  waits: z.array(o({ service: z.string(), reason: z.string(), dueAt: nullable(time), waitsFor: nullable(z.string()) })),
+  actions: z.array(z.string()).describe('Operations that a person can ask for now.'),
+  ended: nullable(o({ how: z.string(), withUnknowns: z.boolean(), by: person, reason: z.string(), revision: count })), paused: nullable(o(because)), blocked: nullable(o({ ...because, waitsFor: z.string() })),
+  failures: o({ count, retryAt: nullable(time), lastCode: nullable(z.string()) }),
+  requests: z.array(o({ kind: z.string(), revision: count, by: person, reason: z.string() })),
+  route: nullable(route), segment: o({ number: count, route: nullable(route) }),
+  segments: z.array(o({ segment: count, route, generations: count, effects: count, denials: count, unknowns: count, inputTokens: count, outputTokens: count })),
+  generation: nullable(o({ generation: z.string(), stage: z.string(), form: z.string(), route, attempt: nullable(z.string()) })),
+  unresolved: z.array(shownEffect), effects: z.array(shownEffect).describe('Effects of the turn in work, the unresolved ones included.'),
+  approvals: z.array(o({ approval: z.string(), effect: z.string(), subject: z.string(), stage: z.string(), by: nullable(person), expiresAt: time })),
+  findings: z.array(o({ finding: z.string(), effect: z.string(), verdict: z.string(), stage: z.string(), by: person, evidence: contentRef })),
+  denials: z.array(o({ revision: count, of: z.string(), ...because })), denialsOmitted: count,
+  budget: o({ granted: amounts, drawn: amounts, used: amounts, reserved: amounts, left: o({ usd_micros: count, tokens: count, calls: count }), overrun: amounts, exhausted: nullable(z.string()) }),
+  checkpoint: nullable(o({ checkpoint: z.string(), cut: count, manifest: z.string() })), workspace: nullable(o({ base: z.string(), tree: contentRef })),
+  counts: o({ generations: count, lineages: count, inputsWaiting: count, openCalls: count, historyOmitted: count, duplicates: count }),
+});
+export const runRow = o({ run: z.string(), title: z.string(), status: z.string(), move: z.string(), segment: count, model: nullable(z.string()), unresolved: count, revision: count, createdAt: time, updatedAt: time });
+export const runsPage = o({ runs: z.array(runRow), next: nullable(z.string()) });
+
+export const eventEnvelope = o({
+  type: z.string(), data: z.json(), tenant: z.string(), stream: z.string(), revision: count, position: z.string(), eventId: z.string(), schemaVersion: count, writer: z.string(), actor: person, correlation: z.string(), causation: nullable(z.string()),
+  segment: count, appendId: z.string(), recordedAt: count, previous: z.string(), digest: z.string(), trace: o({ traceparent: z.string(), tracestate: z.string().optional() }).optional(),
+});
+export const eventsPage = o({ events: z.array(eventEnvelope), next: nullable(count).describe('Revision to go on after; null: this is the head.') });
+export const tenantDocument = o({ topic: z.string(), revision: count, document: nullable(z.json()) });
+export const allowanceView = o({ balance: amounts, revision: count });
+export const health = o({ status: z.enum(['ok', 'not-ready']), checks: z.record(z.string(), z.string()).optional() });
+export const contentClass = z.enum(CONTENT_CLASSES);
+
+export type Accepted = z.infer<typeof accepted>;
+export type Published = z.infer<typeof published>;
+export type ShownText = z.infer<typeof shownText>;
+export type ShownEffect = z.infer<typeof shownEffect>;
+export type RunView = z.infer<typeof runView>;
+export type RunRow = z.infer<typeof runRow>;
+export type RunsPage = z.infer<typeof runsPage>;
+export type TenantDocumentView = z.infer<typeof tenantDocument>;
+export type AllowanceView = z.infer<typeof allowanceView>;
+export type Health = z.infer<typeof health>;
