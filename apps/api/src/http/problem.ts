@@ -1,7 +1,7 @@
 /** One table from what went wrong to what the caller hears. Trouble that may have left something behind says so. Rows: RUN-4, CON-3. */
 import type { Response } from 'express';
 import { ArtifactAltered, ArtifactErased, ArtifactMissing } from '@n17q/artifacts';
-import { http, type AppendOutcome } from '@n17q/contracts';
+import { http, type AppendOutcome, type AppendRefusalCode } from '@n17q/contracts';
 import { ContentGone, Contended, StoreUnreachable } from '@n17q/event-log';
 
 export class Problem extends Error {
@@ -10,17 +10,11 @@ export class Problem extends Error {
 /** Another tenant's run and one that never was are the same answer (SEC-1). */
 export const noRun = (): Problem => new Problem('NOT_FOUND', 'There is no such run.');
 
+/** Refusals of the store that have a word of their own here; for the others the store's code says more. */
+const SAID: { readonly [C in AppendRefusalCode]?: http.ProblemCode } = { ILLEGAL: 'ILLEGAL', CARRIER_FIELD: 'CARRIER_FIELD', MALFORMED: 'MALFORMED', TOO_LARGE: 'TOO_LARGE', ID_REUSED: 'IDEMPOTENCY_KEY_REUSED' };
 /** What the store refused, in its own words. */
 export function refusal(o: Extract<AppendOutcome, { kind: 'refused' }>): Problem {
-  const facts = { storeCode: o.code };
-  switch (o.code) {
-    case 'ILLEGAL': return new Problem('ILLEGAL', o.message, facts);
-    case 'CARRIER_FIELD': return new Problem('CARRIER_FIELD', o.message, facts);
-    case 'MALFORMED': return new Problem('MALFORMED', o.message, facts);
-    case 'TOO_LARGE': return new Problem('TOO_LARGE', o.message, facts);
-    case 'ID_REUSED': return new Problem('IDEMPOTENCY_KEY_REUSED', o.message, facts);
-    default: return new Problem('REFUSED', o.message, facts);
-  }
+  return new Problem(SAID[o.code] ?? 'REFUSED', o.message, { storeCode: o.code });
 }
 
 interface HttpLike { readonly status?: unknown; readonly statusCode?: unknown; readonly type?: unknown; readonly getStatus?: () => number }
