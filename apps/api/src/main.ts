@@ -1,4 +1,3 @@
 import { runMain } from '@n17q/reactor';
-import { start } from './index.js';
 
-await runMain('api', start);
+await runMain('api', () => import('./index.js'));
