@@ -2,7 +2,7 @@
 // node libs/event-log/bench/append.mjs [seconds] [writers,writers,…]; needs a build. Loopback only, everything is removed at the end.
 import { spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, chmodSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -12,6 +12,21 @@ import { startPostgres } from '@n17q/platform';
 
 const say = (line) => process.stdout.write(`${line}\n`);
 const text = 'x'.repeat(260);
+
+/** CPU time of the server, its children living and dead, in ms (Linux): what a busy machine cannot falsify. */
+function serverCpuMs(pid) {
+  let ticks = 0;
+  for (const entry of readdirSync('/proc').filter((e) => /^\d+$/.test(e))) {
+    try {
+      const stat = readFileSync(`/proc/${entry}/stat`, 'utf8');
+      const f = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      if (Number(entry) === pid) ticks += Number(f[11]) + Number(f[12]) + Number(f[13]) + Number(f[14]);
+      else if (Number(f[1]) === pid) ticks += Number(f[11]) + Number(f[12]);
+    } catch { /* it ended meanwhile */ continue; }
+  }
+  return ticks * 10;
+}
+const usedCpuMs = (since) => { const u = process.cpuUsage(since); return (u.user + u.system) / 1000; };
 
 async function inserts(url, seconds) {
   const until = performance.now() + seconds * 1000;
@@ -60,7 +75,8 @@ async function appends(url, seconds, options) {
 }
 
 if (process.argv[2] === '--inserts') {
-  process.stdout.write(String(await inserts(process.argv[3], Number(process.argv[4]))));
+  const rate = await inserts(process.argv[3], Number(process.argv[4]));
+  process.stdout.write(JSON.stringify({ rate, clientMs: usedCpuMs() }));
 } else {
   const seconds = Number(process.argv[2] ?? 4);
   const writers = (process.argv[3] ?? '1,2').split(',').map(Number);
@@ -78,15 +94,20 @@ if (process.argv[2] === '--inserts') {
       const child = spawn(process.execPath, [import.meta.filename, '--inserts', url, String(seconds)], { stdio: ['ignore', 'pipe', 'inherit'] });
       let out = '';
       for await (const chunk of child.stdout) out += chunk;
-      return Number(out);
+      return JSON.parse(out);
     };
     say(`PostgreSQL ${postgres.version}, ${seconds} s each`);
     for (let round = 0; round < 2; round++) {
-      const p = await rateOfInserts();
-      say(`P (32 connections, single-row inserts): ${p.toFixed(0)}/s`);
+      const cpuBefore = serverCpuMs(postgres.pid);
+      const { rate: p, clientMs } = await rateOfInserts();
+      const insertUs = (1000 * (serverCpuMs(postgres.pid) - cpuBefore + clientMs)) / (p * seconds);
+      say(`P (32 connections, single-row inserts): ${p.toFixed(0)}/s, ${insertUs.toFixed(0)} us of CPU each`);
       for (const w of writers) {
+        const before = serverCpuMs(postgres.pid);
+        const mine = process.cpuUsage();
         const a = await appends(url, seconds, { writers: w });
-        say(`appends, ${w} writer(s): ${a.rate.toFixed(0)}/s, ${(a.rate / p).toFixed(2)} x P, p50 ${a.p50} ms, p99 ${a.p99} ms`);
+        const appendUs = (1000 * (serverCpuMs(postgres.pid) - before + usedCpuMs(mine))) / (a.rate * seconds);
+        say(`appends, ${w} writer(s): ${a.rate.toFixed(0)}/s, ${(a.rate / p).toFixed(2)} x P, p50 ${a.p50} ms, p99 ${a.p99} ms, ${appendUs.toFixed(0)} us of CPU each: ${(insertUs / appendUs).toFixed(2)} x`);
       }
     }
   } finally {
