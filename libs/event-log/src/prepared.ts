@@ -59,6 +59,7 @@ export const REFUSAL_OF: { readonly [outcome: string]: { readonly code: AppendRe
   'id-reused': { code: 'ID_REUSED', message: 'This append id was used for another append.' },
   'requirement-failed': { code: 'REQUIREMENT_FAILED', message: 'A stream that this append rests on has moved.' },
   expired: { code: 'PERMIT_EXPIRED', message: 'The time until which this append was valid has passed.' },
+  suspect: { code: 'INCARNATION_SUSPECT', message: 'This run lost acknowledged events: nothing that acts on the world until somebody has looked.' },
   'scope-busy': { code: 'SCOPE_BUSY', message: 'Another unresolved effect has this scope.' },
   'budget-short': { code: 'BUDGET_SHORT', message: "The tenant's account does not cover this." },
   'content-missing': { code: 'CONTENT_MISSING', message: 'The append cites content that is not complete here.' },

@@ -5,10 +5,10 @@
  * P2. decisionView: everything in it was true at one instant.
  * P3. A read's cost depends on what it returns, never on the length of a run.
  *
- * Rows: RUN-1, RUN-4, SEAL-2, SEAL-3, EFF-6, EFF-7, BUD-2, BUD-5.
+ * Rows: RUN-1, RUN-4, SEAL-2, SEAL-3, EFF-6, EFF-7, BUD-2, BUD-5, OPS-2.
  */
 import type { AppendOutcome, Need } from '@n17q/contracts';
-import type { Amounts, ContentRef, Digest, EffectId, EventClass, EventEnvelope, OpenEffect, ServiceName, StreamId, TenantId } from '@n17q/domain';
+import type { Amounts, ContentRef, Digest, EffectId, EventClass, EventEnvelope, EventId, OpenEffect, ServiceName, StreamId, TenantId } from '@n17q/domain';
 import type { PreparedAppend, StoredContent, StreamHead } from './ports.js';
 
 /** Names the meaning of a snapshot's text. Raise it with every change of the fold or of RunState: older snapshots are then passed over. */
@@ -51,10 +51,14 @@ export interface DecisionView extends LoadedRun {
   readonly openEffectsCut: boolean;
   readonly tenant: readonly TenantDocument[];
   readonly account: Amounts;
+  /** True: this run lost acknowledged events, and nobody has looked yet. No permit may be given; the store takes none. */
+  readonly suspect: boolean;
   /** The store's clock, ms since 1970. */
   readonly now: number;
 }
 
+/** A run that lost acknowledged events to a failover or restore, as `eventId`, which the bus still has, shows. */
+export interface Suspect { readonly tenant: TenantId; readonly stream: StreamId; readonly eventId: EventId; readonly why: string; readonly since: number }
 export interface DueNeed extends Need { readonly tenant: TenantId; readonly stream: StreamId }
 export interface PositionedEvent { readonly event: EventEnvelope; readonly position: number; readonly class: EventClass; readonly wake: string }
 export interface ListedRun { readonly stream: StreamId; readonly revision: number; readonly head: Digest; readonly createdAt: number }
@@ -78,6 +82,8 @@ export interface EventStoreReads {
   needsOf(tenant: TenantId, stream: StreamId): Promise<readonly Need[]>;
   openEffects(tenant: TenantId, scopeKeys: readonly Digest[] | 'all'): Promise<readonly TenantOpenEffect[]>;
   account(tenant: TenantId): Promise<Amounts>;
+  /** Runs that lost events and that nobody has looked at. */
+  suspects(limit: number): Promise<readonly Suspect[]>;
   /** Runs of a tenant by stream name. */
   listRuns(tenant: TenantId, after: StreamId | '', limit: number): Promise<readonly ListedRun[]>;
   /** Known ones only, in no order. Throws StoreFault NOT_READABLE when a `continuation` is asked for by anybody but the provider gateway. */
@@ -95,5 +101,9 @@ export interface EventStorePort extends EventStoreReads {
   append(prepared: PreparedAppend): Promise<AppendOutcome>;
   /** Notes bytes that are held outside. Pending becomes complete once; a repeat changes nothing; erased stays erased. Returns the state after. */
   registerArtifact(entry: ArtifactEntry): Promise<'pending' | 'complete' | 'erased'>;
+  /** From now on the stream takes nothing in that spends a permit. The same event never raises it a second time. */
+  markSuspect(suspect: Omit<Suspect, 'since'>): Promise<void>;
+  /** Somebody looked; `by` is kept. False when there was nothing to clear. */
+  clearSuspect(tenant: TenantId, stream: StreamId, by: string): Promise<boolean>;
 }
 export type { EffectId };

@@ -109,6 +109,27 @@ export const EFFECT_CASES: readonly StoreCase[] = [
     await Promise.all([write(), read(), read()]);
     assert.ok(reads > 4, `only ${String(reads)} views were read`);
   }),
+  storeCase('OPS-2', 'takes nothing in that spends a permit of a run that lost events, until somebody looked, and is not told the same loss twice', async (store) => {
+    const [t, run, other] = [newTenant(), newRun(), newRun()];
+    const spend = async (stream: string): ReturnType<typeof store.append> => store.append(await draft(store, t, stream, { validUntil: (await store.now()) + 60_000 }));
+    const p = await draft(store, t, run, { validUntil: (await store.now()) + 60_000 });
+    appended(await store.append(p));
+    const loss = { tenant: t, stream: run, eventId: 'lost-1', why: 'the bus has it' };
+    const view = async (): Promise<boolean> => (await store.decisionView({ tenant: t, stream: run, scopeKeys: [] })).suspect;
+    assert.equal(await view(), false);
+    await store.markSuspect(loss);
+    refusedWith(await spend(run), 'INCARNATION_SUSPECT');
+    assert.equal(appended(await store.append(p)).fresh, false);
+    appended(await spend(other));
+    appended(await store.append(await draft(store, t, run)));
+    assert.equal(await view(), true);
+    assert.deepEqual((await store.suspects(1000)).filter((s) => s.tenant === t).map(({ tenant, stream, eventId, why }) => ({ tenant, stream, eventId, why })), [loss]);
+    assert.deepEqual([await store.clearSuspect(t, run, 'ann'), await store.clearSuspect(t, run, 'ann'), await store.clearSuspect(t, other, 'ann')], [true, false, false]);
+    await store.markSuspect(loss);
+    appended(await spend(run));
+    await store.markSuspect({ ...loss, eventId: 'lost-2' });
+    refusedWith(await spend(run), 'INCARNATION_SUSPECT');
+  }),
   storeCase('EFF-7 TOOL-1', 'shows the tenant\'s newest documents with their revisions, and leaves out what the caller has seen', async (store) => {
     const [t, run] = [newTenant(), newRun()];
     appended(await store.append(await draft(store, t, 'tenant/policy', { facts: [note('old'), note('new')] })));

@@ -67,6 +67,9 @@ class TornView extends MemoryEventStore {
 class KeepsErased extends MemoryEventStore {
   override append(p: PreparedAppend): Promise<AppendOutcome> { return super.append({ ...p, eraseContents: false }); }
 }
+class ForgetsLosses extends MemoryEventStore {
+  override async markSuspect(): Promise<void> { await Promise.resolve(); }
+}
 class ReadsForAnybody extends MemoryEventStore {
   override contents(t: string, c: readonly string[]): Promise<readonly StoredContent[]> { return super.contents(t, c, { reader: 'provider-gateway' }); }
 }
@@ -89,6 +92,7 @@ describe('the conformance suite of the event store', () => {
     ['EFF-7', 'reads the effects before the rest', () => new TornView(clock)],
     ['BUD-2', 'charges nothing', () => new Without(() => ({ debit: null }))],
     ['BUD-5', 'lets the account go below nothing', () => new Without((p) => ({ debit: p.debit === null ? null : { usd_micros: Math.min(p.debit.usd_micros, 0), tokens: 0, calls: 0 } }))],
+    ['OPS-2', 'goes on acting in a run that lost events', () => new ForgetsLosses(clock)],
     ['RET-1', 'keeps what it should erase', () => new KeepsErased(clock)],
     ['RES-8', 'gives continuations to anybody', () => new ReadsForAnybody(clock)],
   ];

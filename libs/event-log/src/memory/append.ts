@@ -29,7 +29,7 @@ function known(stream: HeldStream | undefined, p: PreparedAppend): AppendOutcome
 }
 
 /** The outcome when `p` must not be taken in, or undefined. Reads only. */
-export function judge(tenant: HeldTenant, p: PreparedAppend, now: number): AppendOutcome | undefined {
+export function judge(tenant: HeldTenant, p: PreparedAppend, now: number, suspect: boolean): AppendOutcome | undefined {
   const stream = tenant.streams.get(p.stream);
   const head = headOf(stream);
   const repeat = known(stream, p);
@@ -37,6 +37,7 @@ export function judge(tenant: HeldTenant, p: PreparedAppend, now: number): Appen
   if (head.revision !== p.expected) return { kind: 'conflict', revision: head.revision };
   if (p.rows[0]?.previous !== head.head) throw new StoreFault('CHAIN_BROKEN', `The append does not follow the head of ${p.stream}.`, false);
   if (Math.abs((p.rows[0].recordedAt as StoreTimeMs) - now) >= CLOCK_SKEW_MS_MAX) return { kind: 'busy', message: 'The time that this append carries is not the store\'s any more: prepare it again.' };
+  if (p.validUntil !== undefined && suspect) return refused('suspect', {});
   if (p.validUntil !== undefined && now >= p.validUntil) return refused('expired', { validUntil: p.validUntil, now });
   for (const r of p.requires) {
     const { revision } = headOf(tenant.streams.get(r.stream));

@@ -1,7 +1,7 @@
 /** What the store in memory holds. One of these is one database. */
 import type { ContentClass, EventClass, EventEnvelope } from '@n17q/domain';
 import type { Need } from '@n17q/contracts';
-import type { StoredCheckpoint, TenantOpenEffect } from '../store-port.js';
+import type { StoredCheckpoint, Suspect, TenantOpenEffect } from '../store-port.js';
 
 export interface HeldAppend { readonly requestDigest: string; readonly first: number; readonly count: number }
 export interface HeldStream {
@@ -21,9 +21,9 @@ export interface HeldTenant {
   readonly openEffects: Map<string, TenantOpenEffect>;
   readonly account: Map<string, number>;
 }
-export interface HeldStore { readonly incarnation: string; readonly tenants: Map<string, HeldTenant>; readonly lane: HeldStream['events'] }
+export interface HeldStore { readonly incarnation: string; readonly tenants: Map<string, HeldTenant>; readonly suspects: Map<string, Suspect & { readonly clearedBy: string | null }>; readonly lane: HeldStream['events'] }
 
-export const emptyStore = (incarnation: string): HeldStore => ({ incarnation, tenants: new Map(), lane: [] });
+export const emptyStore = (incarnation: string): HeldStore => ({ incarnation, tenants: new Map(), suspects: new Map(), lane: [] });
 export const emptyTenant = (): HeldTenant => ({ streams: new Map(), contents: new Map(), sections: new Map(), openEffects: new Map(), account: new Map() });
 export const emptyStream = (stream: string, createdAt: number): HeldStream => ({ stream, createdAt, events: [], appends: new Map(), checkpoints: new Map(), needs: new Map(), snapshot: undefined });
 export const headOf = (s: HeldStream | undefined): { revision: number; head: string } => ({ revision: s?.events.length ?? 0, head: s?.events.at(-1)?.event.digest ?? '' });

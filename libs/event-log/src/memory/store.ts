@@ -11,7 +11,7 @@ import { checkReadable } from '../readable.js';
 import { flawOf } from '../prepared.js';
 import {
   OPEN_EFFECTS_MAX, PAGE_BYTES_MAX, PAGE_EVENTS_MAX, type ArtifactEntry, type DecisionQuery, type DecisionView, type DueNeed, type EventStorePort, type ListedRun, type LoadedRun, type PositionedEvent,
-  type StoredCheckpoint, type TenantDocument, type TenantOpenEffect,
+  type StoredCheckpoint, type Suspect, type TenantDocument, type TenantOpenEffect,
 } from '../store-port.js';
 import { judge, take } from './append.js';
 import { emptyStore, emptyTenant, headOf, type HeldStore, type HeldStream, type HeldTenant } from './state.js';
@@ -46,7 +46,7 @@ export class MemoryEventStore implements EventStorePort {
     }
     const now = this.clock();
     const tenant = this.#tenant(p.tenant);
-    const outcome = judge(tenant, p, now);
+    const outcome = judge(tenant, p, now, this.#isSuspect(p.tenant, p.stream));
     if (outcome !== undefined) return outcome;
     if (!this.held.tenants.has(p.tenant)) this.held.tenants.set(p.tenant, tenant);
     const taken = take(this.held, tenant, p, now);
@@ -76,7 +76,7 @@ export class MemoryEventStore implements EventStorePort {
     const open = this.#open(q.tenant, q.scopeKeys);
     return {
       ...this.#load(q.tenant, q.stream, q.afterRevision), openEffects: open.slice(0, OPEN_EFFECTS_MAX), openEffectsCut: open.length > OPEN_EFFECTS_MAX,
-      tenant: this.#documents(q.tenant, q.tenantSeen ?? {}), account: this.#account(q.tenant), now: this.clock(),
+      tenant: this.#documents(q.tenant, q.tenantSeen ?? {}), account: this.#account(q.tenant), suspect: this.#isSuspect(q.tenant, q.stream), now: this.clock(),
     };
   }
   async needsDue(service: ServiceName, olderThanMs: number, limit: number): Promise<readonly DueNeed[]> {
@@ -89,6 +89,19 @@ export class MemoryEventStore implements EventStorePort {
   }
   async openEffects(tenant: TenantId, scopeKeys: readonly Digest[] | 'all'): Promise<readonly TenantOpenEffect[]> { return this.#open(tenant, scopeKeys).slice(0, OPEN_EFFECTS_MAX); }
   async account(tenant: TenantId): Promise<Amounts> { return this.#account(tenant); }
+  async suspects(limit: number): Promise<readonly Suspect[]> {
+    return [...this.held.suspects.values()].filter((s) => s.clearedBy === null).slice(0, limit).map(({ tenant, stream, eventId, why, since }) => ({ tenant, stream, eventId, why, since }));
+  }
+  async markSuspect(s: Omit<Suspect, 'since'>): Promise<void> {
+    const key = `${s.tenant}\u0000${s.stream}`;
+    if (this.held.suspects.get(key)?.eventId !== s.eventId) this.held.suspects.set(key, { ...s, since: this.clock(), clearedBy: null });
+  }
+  async clearSuspect(tenant: TenantId, stream: StreamId, by: string): Promise<boolean> {
+    const held = this.held.suspects.get(`${tenant}\u0000${stream}`);
+    if (held === undefined || held.clearedBy !== null) return false;
+    this.held.suspects.set(`${tenant}\u0000${stream}`, { ...held, clearedBy: by });
+    return true;
+  }
   async listRuns(tenant: TenantId, after: StreamId | '', limit: number): Promise<readonly ListedRun[]> {
     const runs = [...this.#tenant(tenant).streams.values()].filter((s) => s.stream.startsWith('run/') && s.stream > after).sort((a, b) => (a.stream < b.stream ? -1 : 1));
     return runs.slice(0, limit).map((s) => ({ stream: s.stream, ...headOf(s), createdAt: s.createdAt }));
@@ -110,6 +123,7 @@ export class MemoryEventStore implements EventStorePort {
     return Object.fromEntries(digests.flatMap((d) => (all.has(d) ? [[d, all.get(d) as string]] : [])));
   }
 
+  #isSuspect(tenant: TenantId, stream: StreamId): boolean { return this.held.suspects.get(`${tenant}\u0000${stream}`)?.clearedBy === null; }
   #tenant(tenant: TenantId): HeldTenant { return this.held.tenants.get(tenant) ?? emptyTenant(); }
   #stream(tenant: TenantId, stream: StreamId): HeldStream | undefined { return this.held.tenants.get(tenant)?.streams.get(stream); }
   #load(tenant: TenantId, stream: StreamId, afterRevision: number | undefined): LoadedRun {

@@ -13,7 +13,7 @@
  * A6. A reused id is found among the last 32 appends of the stream (hashes in the stream's row), and, when the revision differs, among the 256
  *     events after the expected revision. An older reuse at the right revision is accepted as a new append: its bytes were judged at that revision.
  *
- * Rows: RUN-1, RUN-4, SEAL-2, SEAL-3, EFF-6, EFF-7, BUD-2, BUD-5.
+ * Rows: RUN-1, RUN-4, SEAL-2, SEAL-3, EFF-6, EFF-7, BUD-2, BUD-5, OPS-2.
  */
 export const APPEND = `
 create function n17q.now_ms() returns bigint language sql volatile as $$ select floor(extract(epoch from clock_timestamp()) * 1000)::bigint $$;
@@ -164,6 +164,9 @@ begin
     if outcome is null and abs(i_recorded_at[i] - now_ms) >= 2000 then
       outcome := 'clock-skew'; facts := jsonb_build_object('recordedAt', i_recorded_at[i], 'now', now_ms)::text;
     end if;
+    if outcome is null and i_valid_until[i] is not null and exists (select from suspects z where z.tenant = i_tenant[i] and z.stream = i_stream[i] and z.cleared_by is null) then
+      outcome := 'suspect'; -- what spends a permit acts on the world, and the world may know more than this log (OPS-2)
+    end if;
     if outcome is null and i_valid_until[i] is not null then
       now_ms := n17q.now_ms();
       if now_ms >= i_valid_until[i] then outcome := 'expired'; facts := jsonb_build_object('validUntil', i_valid_until[i], 'now', now_ms)::text; end if;
@@ -259,5 +262,16 @@ begin
   select state into after from contents where tenant = p_tenant and commitment = p_commitment;
   return after;
 end $$;
+-- A stream lost events, as the given event shows. The same event never raises it twice.
+create function n17q.mark_suspect(p_tenant text, p_stream text, p_event_id text, p_why text) returns void
+language sql volatile security definer set search_path = n17q, pg_temp as $$
+  insert into suspects as z (tenant, stream, event_id, why, since) values (p_tenant, p_stream, p_event_id, p_why, n17q.now_ms())
+    on conflict (tenant, stream) do update set event_id = excluded.event_id, why = excluded.why, since = excluded.since, cleared_by = null where z.event_id <> excluded.event_id
+$$;
+-- Somebody looked.
+create function n17q.clear_suspect(p_tenant text, p_stream text, p_by text) returns boolean
+language sql volatile security definer set search_path = n17q, pg_temp as $$
+  with cleared as (update suspects set cleared_by = p_by where tenant = p_tenant and stream = p_stream and cleared_by is null returning 1) select exists (select from cleared)
+$$;
 revoke all on all functions in schema n17q from public;
 `;

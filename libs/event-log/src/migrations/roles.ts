@@ -17,7 +17,7 @@ revoke all on schema n17q from public;
 grant connect on database ${database} to n17q_store, n17q_api, n17q_reader;
 grant usage on schema n17q to n17q_store, n17q_reader;
 grant select on all tables in schema n17q to n17q_store, n17q_reader;
-grant execute on function n17q.append_batch, n17q.register_artifact, n17q.now_ms to n17q_store;
+grant execute on function n17q.append_batch, n17q.register_artifact, n17q.mark_suspect, n17q.clear_suspect, n17q.now_ms to n17q_store;
 grant execute on function n17q.now_ms to n17q_reader;
 grant update on n17q.relay to n17q_store;
 create schema if not exists n17q_api;

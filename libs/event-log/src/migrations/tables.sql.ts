@@ -144,6 +144,18 @@ create table n17q.relay (
 );
 insert into n17q.relay (lane, owner, lease_until, epoch, cursor_position) values (0, '', 0, 0, 0);
 
+-- Runs that lost acknowledged events to a failover or restore. A row stays, with the event that shows it, so that the same loss is not raised again after
+-- somebody looked.
+create table n17q.suspects (
+  tenant text not null,
+  stream text not null,
+  event_id text not null,
+  why text not null,
+  since bigint not null,
+  cleared_by text,
+  primary key (tenant, stream)
+);
+
 create function n17q.refuse_rewriting() returns trigger language plpgsql as $$
 begin
   raise exception 'events are append-only: % is refused', tg_op using errcode = 'insufficient_privilege';

@@ -45,6 +45,7 @@ select
          and (($9::jsonb)->>s.stream)::integer is distinct from s.revision) d)) order by s.stream), '[]')
      from n17q.streams s where s.tenant = $1 and s.stream >= 'tenant/' and s.stream < 'tenant0') end as tenant,
   case when $10::text <> 'nothing' then (select coalesce(json_object_agg(a.dimension, a.balance), '{}') from n17q.accounts a where a.tenant = $1) end as account,
+  exists (select from n17q.suspects z where z.tenant = $1 and z.stream = $2 and z.cleared_by is null) as suspect,
   n17q.now_ms()::text as now`;
 
 export const ACCOUNT = `select dimension, balance::text as balance from n17q.accounts where tenant = $1`;
@@ -59,4 +60,7 @@ export const CHECKPOINT_AT = `select ${CHECKPOINT} from n17q.checkpoints where t
 /** Index: primary key, backwards. */
 export const CHECKPOINT_LATEST = `select ${CHECKPOINT} from n17q.checkpoints where tenant = $1 and stream = $2 order by cut desc limit 1`;
 export const SECTIONS = `select digest, body from n17q.sections where tenant = $1 and digest = any($2::text[])`;
+export const SUSPECTS = `select tenant, stream, event_id, why, since::text as since from n17q.suspects where cleared_by is null order by since limit $1`;
+export const MARK_SUSPECT = `select n17q.mark_suspect($1, $2, $3, $4)`;
+export const CLEAR_SUSPECT = `select n17q.clear_suspect($1, $2, $3) as cleared`;
 export const REGISTER_ARTIFACT = `select n17q.register_artifact($1, $2, $3, $4, $5, $6::bigint, $7, $8::bytea) as state`;

@@ -11,7 +11,7 @@ import { checkReadable } from '../readable.js';
 import { StoreFault } from '../store-fault.js';
 import {
   OPEN_EFFECTS_MAX, PAGE_BYTES_MAX, PAGE_EVENTS_MAX, type ArtifactEntry, type DecisionQuery, type DecisionView, type DueNeed, type EventStoreReads, type ListedRun, type LoadedRun,
-  type PositionedEvent, type StoredCheckpoint, type TenantOpenEffect,
+  type PositionedEvent, type StoredCheckpoint, type Suspect, type TenantOpenEffect,
 } from '../store-port.js';
 import * as sql from './reads.sql.js';
 import { eventFrom, type EventColumns } from '../row.js';
@@ -21,7 +21,7 @@ interface NeedRow { readonly tenant: string; readonly stream: string; readonly s
 interface CheckpointRow { readonly checkpoint: string; readonly version: number; readonly cut: number; readonly sealed_revision: number; readonly manifest: string; readonly manifest_digest: string }
 interface ViewRow {
   readonly head: { revision: number; head: string } | null; readonly snapshot: { revision: number; state: string } | null; readonly tail: readonly EventColumns[]; readonly open: readonly OpenRow[] | null;
-  readonly tenant: readonly { stream: string; revision: number; head: string; event: EventColumns | null }[] | null; readonly account: Partial<Amounts> | null; readonly now: string;
+  readonly tenant: readonly { stream: string; revision: number; head: string; event: EventColumns | null }[] | null; readonly account: Partial<Amounts> | null; readonly suspect: boolean; readonly now: string;
 }
 
 const openFrom = (r: OpenRow): TenantOpenEffect => ({ effect: r.effect, stream: r.stream, tool: r.tool, scopeKey: r.scope_key, kind: r.kind as OpenEffect['kind'], stage: r.stage as OpenEffect['stage'], generation: r.generation });
@@ -69,6 +69,14 @@ export class PostgresReads implements EventStoreReads {
     const rows = await this.#rows<{ dimension: string; balance: string }>('account', sql.ACCOUNT, [tenant]);
     return { ...NOTHING, ...Object.fromEntries(rows.map((r) => [r.dimension, Number(r.balance)])) };
   }
+  async suspects(limit: number): Promise<readonly Suspect[]> {
+    const rows = await this.#rows<{ tenant: string; stream: string; event_id: string; why: string; since: string }>('suspects', sql.SUSPECTS, [limit]);
+    return rows.map((r) => ({ tenant: r.tenant, stream: r.stream, eventId: r.event_id, why: r.why, since: Number(r.since) }));
+  }
+  async markSuspect(s: Omit<Suspect, 'since'>): Promise<void> { await this.#rows('mark_suspect', sql.MARK_SUSPECT, [s.tenant, s.stream, s.eventId, s.why]); }
+  async clearSuspect(tenant: TenantId, stream: StreamId, by: string): Promise<boolean> {
+    return (await this.#rows<{ cleared: boolean }>('clear_suspect', sql.CLEAR_SUSPECT, [tenant, stream, by]))[0]?.cleared === true;
+  }
   async listRuns(tenant: TenantId, after: StreamId | '', limit: number): Promise<readonly ListedRun[]> {
     const rows = await this.#rows<{ stream: string; revision: number; head: string; created_at: string }>('list_runs', sql.LIST_RUNS, [tenant, after, limit]);
     return rows.map((r) => ({ stream: r.stream, revision: r.revision, head: r.head, createdAt: Number(r.created_at) }));
@@ -102,7 +110,7 @@ export class PostgresReads implements EventStoreReads {
     return {
       head, snapshot: row.snapshot, tail, more: reached < head.revision, openEffects: open.slice(0, OPEN_EFFECTS_MAX), openEffectsCut: open.length > OPEN_EFFECTS_MAX,
       tenant: (row.tenant ?? []).map((t) => ({ stream: t.stream, revision: t.revision, head: t.head, event: t.event === null ? null : eventFrom(t.event) })),
-      account: { ...NOTHING, ...row.account }, now: Number(row.now),
+      account: { ...NOTHING, ...row.account }, suspect: row.suspect, now: Number(row.now),
     };
   }
 

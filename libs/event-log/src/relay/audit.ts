@@ -22,15 +22,19 @@ export type RelayAlarm =
   | { readonly kind: 'bus-missing' }
   | { readonly kind: 'bus-behind'; readonly cursor: number; readonly rewoundTo: number }
   /** The store lost events: the bus holds some that it does not have. */
-  | { readonly kind: 'bus-ahead'; readonly storePosition: number; readonly busPosition: number; readonly last: BusTail }
-  | { readonly kind: 'bus-diverged'; readonly busPosition: number; readonly last: BusTail; readonly storeEventId: string }
+  | { readonly kind: 'bus-ahead'; readonly storePosition: number; readonly busPosition: number; readonly lost: readonly BusTail[] }
+  /** The same, and the store has gone on since: it holds another event at a place of the bus. */
+  | { readonly kind: 'bus-diverged'; readonly busPosition: number; readonly storeEventId: string; readonly lost: readonly BusTail[] }
   | { readonly kind: 'bus-foreign'; readonly subject: string };
 
 export interface Finding { readonly cursor: number; readonly alarm?: RelayAlarm }
 
 type Lane = Pick<EventStoreReads, 'readByPosition' | 'now'>;
+/** What the bus holds, newest first. */
+export type FromEnd = () => AsyncIterable<BusTail>;
+export const LOST_MAX = 10_000;
 
-export async function audit(store: Lane, lane: number, cursor: number, last: LastMessage, horizonMs: number): Promise<Finding> {
+export async function audit(store: Lane, lane: number, cursor: number, last: LastMessage, horizonMs: number, fromEnd: FromEnd): Promise<Finding> {
   if (last.kind === 'stream-missing') return { cursor, alarm: { kind: 'bus-missing' } };
   if (last.kind === 'foreign') return { cursor, alarm: { kind: 'bus-foreign', subject: last.subject } };
   const horizon = async (): Promise<number> => beforeTime(store, lane, cursor, (await store.now()) - horizonMs);
@@ -38,9 +42,21 @@ export async function audit(store: Lane, lane: number, cursor: number, last: Las
   const place = placeOf(last.head.position, lane);
   if (place === undefined) return { cursor, alarm: { kind: 'bus-foreign', subject: last.head.position } };
   const there = (await store.readByPosition(lane, place - 1, 1))[0];
-  if (there === undefined) return { cursor, alarm: { kind: 'bus-ahead', storePosition: await endOf(store, lane, cursor), busPosition: place, last: last.head } };
-  if (there.event.eventId !== last.head.eventId) return { cursor, alarm: { kind: 'bus-diverged', busPosition: place, last: last.head, storeEventId: there.event.eventId } };
+  if (there === undefined) return { cursor, alarm: { kind: 'bus-ahead', storePosition: await endOf(store, lane, cursor), busPosition: place, lost: await lostOf(store, lane, fromEnd) } };
+  if (there.event.eventId !== last.head.eventId) return { cursor, alarm: { kind: 'bus-diverged', busPosition: place, storeEventId: there.event.eventId, lost: await lostOf(store, lane, fromEnd) } };
   return place >= cursor ? { cursor } : back(cursor, Math.max(place, await horizon()));
+}
+
+/** What the bus has and the store has not: from the end of the bus back to the first that both have, newest first, at most LOST_MAX. */
+async function lostOf(store: Lane, lane: number, fromEnd: FromEnd): Promise<BusTail[]> {
+  const lost: BusTail[] = [];
+  for await (const m of fromEnd()) {
+    const place = placeOf(m.position, lane);
+    const there = place === undefined ? undefined : (await store.readByPosition(lane, place - 1, 1))[0];
+    if (there?.event.eventId === m.eventId || lost.length === LOST_MAX) break;
+    lost.push(m);
+  }
+  return lost;
 }
 
 const back = (cursor: number, to: number): Finding => (to >= cursor ? { cursor } : { cursor: to, alarm: { kind: 'bus-behind', cursor, rewoundTo: to } });

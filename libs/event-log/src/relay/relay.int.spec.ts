@@ -125,7 +125,13 @@ describe('the relay between Postgres and JetStream', () => {
     expect(one.alarms).toEqual([]);
     const restored = await side(sandbox.postgres.url(undefined, undefined, 'restored_copy'), 'two');
     const alarm = await until(() => restored.alarms[0], { withinMs: 10_000, what: 'the alarm' });
-    expect(alarm).toMatchObject({ kind: 'bus-ahead', storePosition: 5, busPosition: 10, last: { tenant, run: run.slice(4), revision: 10 } });
+    expect(alarm).toMatchObject({ kind: 'bus-ahead', storePosition: 5, busPosition: 10 });
+    expect(alarm.kind === 'bus-ahead' && alarm.lost.map((m) => [m.run, m.revision])).toEqual([10, 9, 8, 7, 6].map((n) => [run.slice(4), n]));
+    const permit = { validUntil: (await restored.store.now()) + 60_000 };
+    expect(await restored.store.append(await draft(restored.store, tenant, run, permit))).toMatchObject({ kind: 'refused', code: 'INCARNATION_SUSPECT' });
+    appended(await restored.store.append(await draft(restored.store, tenant, newRun(), permit)));
+    expect(await restored.store.clearSuspect(tenant, run, 'ann')).toBe(true);
+    appended(await restored.store.append(await draft(restored.store, tenant, run, permit)));
     await restored.stop();
   }, 60_000);
 });

@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { until } from '@n17q/testing';
 import { appended } from '../conformance/case.js';
-import { draft, newRun, newTenant } from '../conformance/draft.js';
+import { draft, newRun, newTenant, prepare } from '../conformance/draft.js';
+import type { EventEnvelope } from '@n17q/domain';
 import { MemoryEventStore } from '../memory/store.js';
+import type { EventRow, PreparedAppend } from '../ports.js';
 import type { LastMessage, RelayAlarm } from './audit.js';
 import { MemoryRelayLedger } from './ledger.js';
 import type { RelayMessage } from './message.js';
@@ -24,6 +26,7 @@ class Stream implements RelayBus {
     const last = this.messages.at(-1);
     return this.missing ? { kind: 'stream-missing' } : last === undefined ? { kind: 'empty' } : { kind: 'message', head: last };
   }
+  async *fromEnd(): AsyncIterable<RelayMessage> { await Promise.resolve(); yield* this.messages.toReversed(); }
   get positions(): number[] { return this.messages.map((m) => Number(m.position.split(':')[1])); }
 }
 
@@ -40,6 +43,11 @@ function kit(): Kit {
     fill: async (n) => { for (let i = 0; i < n; i++) appended(await store.append(await draft(store, tenant, run, { wake: 'policy-gate' }))); },
   };
 }
+const sameAppend = (e: EventEnvelope): PreparedAppend => {
+  const { position, ...row } = e;
+  expect(position).toBeTruthy();
+  return { ...prepare(row.tenant, row.stream, { revision: row.revision - 1, head: row.previous }, row.recordedAt, { appendId: row.appendId }), rows: [row as EventRow] };
+};
 const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i + 1);
 
 describe('the relay', () => {
@@ -123,11 +131,12 @@ describe('the relay', () => {
     // the store came back from an older copy
     const older = new MemoryEventStore(() => Date.now());
     const [tenant, run] = [newTenant(), newRun()];
-    for (let i = 0; i < 5; i++) appended(await older.append(await draft(older, tenant, run)));
+    for (const e of await k.store.readByPosition(0, 0, 5)) appended(await older.append(sameAppend(e.event)));
     k.ledger.cursor = 5;
     const after = k.relay({ store: older });
     while ((await after.step()) === 0);
-    expect(k.alarms).toEqual([{ kind: 'bus-ahead', storePosition: 5, busPosition: 20, last: k.stream.messages[19] }]);
+    expect(k.alarms).toEqual([{ kind: 'bus-ahead', storePosition: 5, busPosition: 20, lost: k.stream.messages.slice(5).toReversed() }]);
+    expect(await older.suspects(10)).toMatchObject([{ eventId: k.stream.messages[19]?.eventId, why: expect.stringContaining('revision 20') }]);
     // and went on, so that the same place now holds another event
     for (let i = 0; i < 15; i++) appended(await older.append(await draft(older, tenant, run)));
     k.stream.messages = k.stream.messages.slice(0, 20);

@@ -10,8 +10,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { failpoint } from '@n17q/platform';
-import type { EventStoreReads } from '../store-port.js';
-import { audit, type LastMessage, type RelayAlarm } from './audit.js';
+import type { EventStorePort } from '../store-port.js';
+import { audit, type BusTail, type LastMessage, type RelayAlarm } from './audit.js';
 import type { RelayLedger } from './ledger.js';
 import { relayMessageOf, type RelayMessage } from './message.js';
 
@@ -19,9 +19,11 @@ import { relayMessageOf, type RelayMessage } from './message.js';
 export interface RelayBus {
   publishWindow(messages: readonly RelayMessage[]): Promise<{ readonly acked: number; readonly failure?: { readonly code: string; readonly detail: string } }>;
   lastMessage(): Promise<LastMessage>;
+  /** What the stream holds, newest first; asked only when the store lost events. */
+  fromEnd(): AsyncIterable<BusTail>;
 }
 export interface RelayOptions {
-  readonly store: Pick<EventStoreReads, 'readByPosition' | 'now'>;
+  readonly store: Pick<EventStorePort, 'readByPosition' | 'now' | 'markSuspect'>;
   readonly ledger: RelayLedger;
   readonly bus: RelayBus;
   /** Names this process in the ledger. */
@@ -118,11 +120,25 @@ export class Relay {
 
   async #audit(): Promise<void> {
     const { store, bus, lane, horizonMs, onAlarm } = this.#o;
-    const found = await audit(store, lane, this.#cursor, await bus.lastMessage(), horizonMs);
+    const found = await audit(store, lane, this.#cursor, await bus.lastMessage(), horizonMs, () => bus.fromEnd());
     if (found.cursor !== this.#cursor && !(await this.#put(found.cursor))) return;
+    // before anybody is told: from here on these runs take nothing in that acts on the world
+    if (found.alarm?.kind === 'bus-ahead' || found.alarm?.kind === 'bus-diverged') await this.#suspect(found.alarm.lost);
     if (found.alarm !== undefined) onAlarm(found.alarm);
     if (found.alarm?.kind === 'bus-missing') throw new Error('the stream does not exist'); // looked for again soon, not in a minute
     this.#auditedAt = performance.now();
+  }
+
+  /** Each run once, by the newest of its events that was lost. */
+  async #suspect(lost: readonly BusTail[]): Promise<void> {
+    const marked = new Set<string>();
+    for (const m of lost) {
+      const stream = m.run.startsWith('tenant/') ? m.run : `run/${m.run}`;
+      const key = `${m.tenant} ${stream}`;
+      if (marked.has(key)) continue;
+      marked.add(key);
+      await this.#o.store.markSuspect({ tenant: m.tenant, stream, eventId: m.eventId, why: `the bus holds revision ${String(m.revision)}, which this store does not have` });
+    }
   }
 
   /** True when there may be more at once. */

@@ -1,6 +1,5 @@
 /** The relay of a store process: on the real bus, woken by its own commits and by the bus coming back. */
-import { lastMessage, publishWindow, type Bus, type RunEventMessage } from '@n17q/bus';
-import type { EventStoreReads } from '../store-port.js';
+import { RUN_EVENTS_STREAM, fromWire, lastMessage, publishWindow, type Bus, type RunEventMessage } from '@n17q/bus';
 import type { RelayAlarm } from './audit.js';
 import type { RelayLedger } from './ledger.js';
 import { Relay, type RelayBus, type RelayOptions } from './relay.js';
@@ -8,11 +7,20 @@ import { Relay, type RelayBus, type RelayOptions } from './relay.js';
 export const relayBus = (bus: Bus, timeoutMs = 5000): RelayBus => ({
   publishWindow: (messages) => publishWindow(bus, messages as readonly RunEventMessage[], timeoutMs),
   lastMessage: () => lastMessage(bus),
+  fromEnd: async function* () {
+    const jsm = await bus.nc.jetstreamManager({ checkAPI: false });
+    const { state } = await jsm.streams.info(RUN_EVENTS_STREAM);
+    for (let seq = state.last_seq; seq >= state.first_seq && state.messages > 0; seq--) {
+      const m = await jsm.streams.getMessage(RUN_EVENTS_STREAM, { seq });
+      const head = fromWire(m.subject, m.header);
+      if (head !== undefined) yield head;
+    }
+  },
 });
 
 export interface StartRelayOptions extends Omit<RelayOptions, 'bus' | 'store' | 'onAlarm'> {
   readonly bus: Bus;
-  readonly store: Pick<EventStoreReads, 'readByPosition' | 'now'> & { onCommit(wake: () => void): () => void };
+  readonly store: RelayOptions['store'] & { onCommit(wake: () => void): () => void };
   readonly ledger: RelayLedger;
   readonly onAlarm: (alarm: RelayAlarm) => void;
 }
