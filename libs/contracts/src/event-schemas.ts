@@ -74,6 +74,7 @@ export const EVENT_SCHEMAS: Schemas = {
   'effect.denied': o({ effect: id, ...because }),
   'effect.withdrawn': o({ effect: id, reason: words }),
   'approval.requested': o({ approval: id, effect: id, subject: digest, reasons: z.array(words), expiresAt: ms }),
+  'effect.recovery-denied': o({ effect: id, ...because }),
   'look.permitted': o({ effect: id, look: z.int().min(1), ...permit }),
   'finding.accepted': o({ finding: id, effect: id, verdict: z.enum(['happened', 'did-not-happen']), by: actor }),
   'finding.refused': o({ finding: id, effect: id, ...because }),

@@ -71,6 +71,7 @@ export const EFFECT_MOVES: { readonly [T in EventType]?: { readonly from: readon
   'effect.reconciled': { from: ['unknown', 'did-not-happen'], to: 'same' },
   'look.permitted': { from: ['unknown'], to: 'same' },
   'effect.looked': { from: ['unknown'], to: 'same' },
+  'effect.recovery-denied': { from: ['unknown'], to: 'same' },
   'effect.needs-person': { from: ['unknown', 'not-sent', 'intended', 'permitted', 'awaiting-approval'], to: 'same' },
   'effect.duplicated': { from: ['in-flight', 'unknown', 'observed', 'happened', 'did-not-happen', 'refused'], to: 'same' },
   'effect.finding-submitted': { from: ['unknown', 'happened', 'did-not-happen'], to: 'same' },

@@ -93,6 +93,7 @@ export interface EventData {
   'effect.denied': { readonly effect: EffectId } & RefusedBecause;
   'effect.withdrawn': { readonly effect: EffectId; readonly reason: string };
   'approval.requested': { readonly approval: string; readonly effect: EffectId; readonly subject: Digest; readonly reasons: readonly string[]; readonly expiresAt: StoreTimeMs };
+  'effect.recovery-denied': { readonly effect: EffectId } & RefusedBecause;
   'look.permitted': { readonly effect: EffectId; readonly look: number } & Permit;
   'finding.accepted': { readonly finding: string; readonly effect: EffectId; readonly verdict: 'happened' | 'did-not-happen'; readonly by: Actor };
   'finding.refused': { readonly finding: string; readonly effect: EffectId } & RefusedBecause;
@@ -193,6 +194,7 @@ export const EVENT_TABLE: { readonly [T in EventType]: EventRule } = {
   'effect.withdrawn': rule('policy-gate', 'effect', true, 'decision', 'platform'),
   'approval.requested': rule('policy-gate', 'effect', false, 'decision', 'platform'),
   'look.permitted': rule('policy-gate', 'effect', false, 'decision', 'platform'),
+  'effect.recovery-denied': rule('policy-gate', 'effect', false, 'decision', 'platform'),
   'finding.accepted': rule('policy-gate', 'effect', true, 'decision', 'platform'),
   'finding.refused': rule('policy-gate', 'effect', false, 'decision', 'platform'),
   'budget.reserved': rule('policy-gate', 'budget', false, null, 'platform'),

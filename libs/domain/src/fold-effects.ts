@@ -90,6 +90,8 @@ export const EFFECT_FOLD: Folders = {
     const moved = move({ ...s, findings }, 'effect.reconciled', d.effect, (x) => ({ stage: d.as, needsPerson: null, lookPermit: null, receipts: d.evidence === null ? x.receipts : [...x.receipts, d.evidence], result: { ok: d.as === 'happened', text: d.text, words: d.as === 'happened' ? `happened, by ${d.by}` : `did not happen, by ${d.by}` } }));
     return settleReservation(result(moved, d.effect, e.revision, d.as), d.effect, d.as === 'happened');
   },
+  // the system will not try again by itself: from here on a person is needed
+  'effect.recovery-denied': (s, d, e) => move(deny(s, { revision: e.revision, of: d.effect, code: d.code, reason: d.reason }), 'effect.recovery-denied', d.effect, () => ({ needsPerson: `${d.code}: ${d.reason}`, permit: null })),
   'look.permitted': (s, d) => move(s, 'look.permitted', d.effect, () => ({ lookPermit: d })),
   'effect.looked': (s, d, e) => move(s, 'effect.looked', d.effect, (x) => ({ lookPermit: null, looks: x.looks + 1, lastLookAt: e.recordedAt })),
   'effect.needs-person': (s, d) => move(s, 'effect.needs-person', d.effect, () => ({ needsPerson: d.reason, lookPermit: null })),

@@ -12,11 +12,11 @@ import { covers, DIMENSIONS, drawFor, idle, left, minus, most, nearEnd, NOTHING,
 import { compiledSubject } from './compile.js';
 import { INTERFERENCE } from './contract.js';
 import { draftOn, type Draft } from './draft.js';
-import { allowedRecoveries, type Effect, type OpenEffect } from './effect.js';
+import { type Effect, type OpenEffect } from './effect.js';
 import type { Fact, Permit, RefusedBecause } from './events.js';
 import type { Digest, RunId, StoreTimeMs } from './ids.js';
 import type { Json } from './json.js';
-import { FAILURES_MAX, LOOKS_MAX, nextLookAt } from './needs.js';
+import { FAILURES_MAX, nextLookAt, ownRecoveries } from './needs.js';
 import { permitStale } from './permit.js';
 import type { Route } from './provider.js';
 import { unresolvedOf, type RunState } from './run.js';
@@ -120,12 +120,17 @@ function judgeEffect(j: Judging, e: Effect): (() => void) | null {
     j.d.add('approval.requested', { approval: next(j, 'approval'), effect: e.effect, subject: e.subject, reasons: o.ask, expiresAt: j.view.now + j.policy.approvalLifeMs });
     return null;
   }
+  return permitEffect(j, e, approval);
+}
+
+/** Reserves, and returns what gives the permit; null when the budget does not cover it, which is said. */
+function permitEffect(j: Judging, e: Effect, approval: string | null): (() => void) | null {
   let reservation = e.reservation !== null && e.reservation in j.d.state.budget.reservations ? e.reservation : null;
   if (reservation === null) {
     const r = reserve(j, 'effect', e.amounts);
     if ('short' in r) {
       j.d.add('budget.exhausted', { dimension: r.short, needed: e.amounts, of: r.of });
-      j.d.add('effect.denied', { effect: e.effect, ...no('BUDGET_EXHAUSTED', `the ${r.of}'s budget of ${r.short} does not cover it`, { dimension: r.short, of: r.of }) });
+      j.d.add(e.stage === 'unknown' ? 'effect.recovery-denied' : 'effect.denied', { effect: e.effect, ...no('BUDGET_EXHAUSTED', `the ${r.of}'s budget of ${r.short} does not cover it`, { dimension: r.short, of: r.of }) });
       return null;
     }
     reservation = r.reservation;
@@ -149,16 +154,26 @@ function judgeEffects(j: Judging): void {
   for (const give of permits) give();
 }
 
-/** Looking, or attempting again where the contract lets us, for effects of unknown outcome. */
+/** Looking, or attempting again where the contract lets us, for effects of unknown outcome. What cannot be tried is said, so that a person knows. */
 function recover(j: Judging): void {
+  const { now } = j.view;
   for (const e of unresolvedOf(j.d.state)) {
-    if (e.stage !== 'unknown' || e.permit !== null && !unusable(j, e.permit) || e.lookPermit !== null || e.needsPerson !== null) continue;
-    const open = allowedRecoveries(e, j.view.now);
-    const again = open.includes('attempt-again') || open.includes('attempt-again-with-same-key');
-    const look = open.includes('look') && e.looks < LOOKS_MAX && nextLookAt(e) <= j.view.now;
-    if (look && (e.looks === 0 || !again)) j.d.add('look.permitted', { effect: e.effect, look: e.looks + 1, ...permitFor(j, e.subject) });
-    else if (again && j.d.state.status === 'active' && e.attempts.length < j.policy.attemptsMax) judgeEffect(j, e)?.();
+    if (e.stage !== 'unknown' || e.needsPerson !== null || (e.permit !== null && !unusable(j, e.permit)) || (e.lookPermit !== null && e.lookPermit.expiresAt > now)) continue;
+    const own = ownRecoveries(j.d.state, e, now);
+    if (own.look && (e.looks === 0 || !own.again)) {
+      if (nextLookAt(e) <= now) j.d.add('look.permitted', { effect: e.effect, look: e.looks + 1, ...permitFor(j, e.subject) });
+    } else if (own.again) judgeRepetition(j, e);
+    else if (!own.later) j.d.add('effect.recovery-denied', { effect: e.effect, ...no('NO_RECOVERY_LEFT', `its contract (${e.contract.kind}) leaves the system nothing to try: only a receipt or a person can tell`) });
   }
+}
+
+/** A repetition is judged like any attempt, but its denial leaves the effect unknown. */
+function judgeRepetition(j: Judging, e: Effect): void {
+  const o = objections(j, e);
+  if ('deny' in o) return j.d.add('effect.recovery-denied', { effect: e.effect, ...o.deny });
+  const approval = o.ask.length === 0 ? null : approvalFor(j, e);
+  if (o.ask.length > 0 && approval === null) return j.d.add('effect.recovery-denied', { effect: e.effect, ...no('REPETITION_NEEDS_PERSON', o.ask.join('; ').slice(0, 1000)) });
+  permitEffect(j, e, approval)?.();
 }
 
 function judgeFindings(j: Judging): void {

@@ -98,8 +98,12 @@ export function judgeAppend(before: RunState, writer: ServiceName, events: reado
     if (wrong !== null) return refuse('ILLEGAL', `${e.type} at revision ${e.revision}: ${wrong}`, { type: e.type, why: wrong });
     s = after;
   }
-  return { kind: 'judged', state: s, conditions, debit: debitOf(events), cut, openEffects: openDiff(before, s), needs: needDiff(before, s), eraseContents: before.status !== 'ended' && s.status === 'ended' && s.retention === 'metadata-only' };
+  return { kind: 'judged', state: s, conditions, debit: debitOf(events), cut, openEffects: openDiff(before, s), needs: needDiff(before, s), eraseContents: !contentEnds(before) && contentEnds(s) };
 }
+
+/** A run that keeps metadata only lets its content go at its end, but not while something unresolved may still need it (EFF-8). */
+export const contentEnds = (s: RunState): boolean =>
+  s.status === 'ended' && s.retention === 'metadata-only' && s.receiptsPending.length === 0 && s.findings.every((f) => f.applied) && !Object.values(s.effects).some(isUnresolved);
 
 function openDiff(before: RunState, after: RunState): Judged['openEffects'] {
   const was = new Map(Object.values(before.effects).filter(isUnresolved).map((e) => [e.effect, e.stage]));

@@ -34,19 +34,37 @@ export const nextLookAt = (e: Effect): StoreTimeMs => (e.lastLookAt === null ? 0
 
 const need = (service: ServiceName, reason: string, dueAt: StoreTimeMs, waitsFor: Need['waitsFor'] = null): Need => ({ service, reason, dueAt, waitsFor });
 
+/** What the system may do by itself about an effect of unknown outcome. A repetition needs a run that goes on; a look does not. */
+export function ownRecoveries(s: RunState, e: Effect, now: StoreTimeMs): { readonly look: boolean; readonly again: boolean; /** A paused run may repeat when it is resumed. */ readonly later: boolean } {
+  const open = allowedRecoveries(e, now);
+  const again = open.includes('attempt-again') || open.includes('attempt-again-with-same-key');
+  return { look: open.includes('look') && e.looks < LOOKS_MAX, again: again && s.status === 'active', later: again && s.status === 'paused' };
+}
+
+function unknownNeeds(e: Effect, s: RunState, add: (n: Need) => void): void {
+  const at = s.lastAt;
+  if (s.findings.some((f) => f.effect === e.effect && f.stage === 'accepted' && !f.applied)) return; // the findings' own need
+  if (e.lookPermit !== null) {
+    add(need('effect-reconciler', `look:${e.lookPermit.permit}`, at));
+    return add(need('policy-gate', `expiry:${e.lookPermit.permit}`, e.lookPermit.expiresAt));
+  }
+  if (s.status === 'active' && e.permit !== null && !permitStale(s, e.permit)) {
+    add(need('effect-reconciler', `attempt:${e.permit.permit}`, at));
+    return add(need('policy-gate', `expiry:${e.permit.permit}`, e.permit.expiresAt, 'policy'));
+  }
+  if (e.needsPerson !== null) return;
+  const own = ownRecoveries(s, e, at);
+  // a target that can be asked is asked before anything is repeated, and again only where nothing may be repeated
+  if (own.look && (e.looks === 0 || !own.again)) return add(need('policy-gate', `recover:${e.effect}:${e.looks}`, Math.max(at, nextLookAt(e))));
+  if (own.again) return add(need('policy-gate', `repeat:${e.effect}:${e.attempts.length}`, at));
+  if (!own.later) add(need('effect-reconciler', `person:${e.effect}`, at));
+}
+
 function effectNeeds(e: Effect, s: RunState, add: (n: Need) => void): void {
   const at = s.lastAt;
   const attempt = lastAttempt(e);
   if (e.stage === 'in-flight' && attempt) return add(need('effect-reconciler', `lease:${attempt.attempt}`, attempt.startedAt + attempt.leaseMs)); // keeps N2
-  if (e.stage === 'unknown') {
-    if (e.permit !== null && permitStale(s, e.permit)) return add(need('policy-gate', `rejudge:${e.permit.permit}`, at));
-    if (e.permit !== null) return add(need('effect-reconciler', `attempt:${e.permit.permit}`, at));
-    if (e.lookPermit !== null) return add(need('effect-reconciler', `look:${e.lookPermit.permit}`, at));
-    if (s.findings.some((f) => f.effect === e.effect && f.stage === 'accepted' && !f.applied)) return; // the findings' own need below
-    if (e.needsPerson !== null) return;
-    if (e.looks >= LOOKS_MAX || !allowedRecoveries(e, s.lastAt).some((r) => r === 'look' || r === 'attempt-again' || r === 'attempt-again-with-same-key')) return add(need('effect-reconciler', `person:${e.effect}`, at));
-    return add(need('policy-gate', `recover:${e.effect}:${e.looks}`, Math.max(at, nextLookAt(e))));
-  }
+  if (e.stage === 'unknown') return unknownNeeds(e, s, add);
   if (s.status !== 'active') return;
   if (e.needsPerson !== null) return;
   if (e.stage === 'permitted' && e.permit !== null) {

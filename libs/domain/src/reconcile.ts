@@ -9,11 +9,11 @@
 import type { ContentRef } from './content.js';
 import type { Scope } from './contract.js';
 import { draftOn } from './draft.js';
-import { allowedRecoveries, lastAttempt, type Effect } from './effect.js';
+import { lastAttempt, type Effect } from './effect.js';
 import { fact, type Fact } from './events.js';
 import type { AttemptId, EffectId, StoreTimeMs } from './ids.js';
 import type { Json } from './json.js';
-import { LOOKS_MAX } from './needs.js';
+import { LOOKS_MAX, ownRecoveries } from './needs.js';
 import { permitStale } from './permit.js';
 import type { OpenCall, RunState } from './run.js';
 import { toolNamed, type Registry, type ToolMapping } from './tool.js';
@@ -57,17 +57,16 @@ const personFacts = (s: RunState, facts: readonly Fact[], effect: EffectId, now:
   const d = draftOn(s, 'effect-reconciler', now);
   for (const f of facts) d.add(f.type, f.data as never);
   const e = d.state.effects[effect];
-  const why = e === undefined ? null : personNeeded(e, now);
+  const why = e === undefined ? null : personNeeded(d.state, e, now);
   return why === null ? facts : [...facts, fact('effect.needs-person', { effect, reason: why })];
 };
 
 /** Why the system cannot settle an unknown effect by itself; null: it still can. */
-export function personNeeded(e: Effect, now: StoreTimeMs): string | null {
+export function personNeeded(s: RunState, e: Effect, now: StoreTimeMs): string | null {
   if (e.stage !== 'unknown' || e.needsPerson !== null) return null;
-  const open = allowedRecoveries(e, now);
-  if (open.includes('attempt-again') || open.includes('attempt-again-with-same-key')) return null;
-  if (open.includes('look')) return e.looks < LOOKS_MAX ? null : `${e.looks} looks gave no settling answer`;
-  return `its contract (${e.contract.kind}) lets the system neither ask nor repeat: only a receipt or a person can tell`;
+  const own = ownRecoveries(s, e, now);
+  if (own.look || own.again || own.later) return null;
+  return e.looks >= LOOKS_MAX ? `${e.looks} looks gave no settling answer` : `its contract (${e.contract.kind}) lets the system neither ask nor repeat: only a receipt or a person can tell`;
 }
 
 /** What the owner of an attempt records when it has an outcome. If the attempt was declared unknown meanwhile, the late word is evidence (R2). */
@@ -122,7 +121,7 @@ export function expireClaims(s: RunState, mine: ReadonlySet<AttemptId>, now: Sto
   for (const e of Object.values(s.effects)) {
     const a = lastAttempt(e);
     if (e.stage === 'in-flight' && a !== undefined && !mine.has(a.attempt) && now >= a.startedAt + a.leaseMs) facts.push(...personFacts(s, [fact('effect.outcome-unknown', { effect: e.effect, attempt: a.attempt, cause: 'CLAIM_EXPIRED' })], e.effect, now));
-    else { const why = personNeeded(e, now); if (why !== null) facts.push(fact('effect.needs-person', { effect: e.effect, reason: why })); }
+    else { const why = personNeeded(s, e, now); if (why !== null) facts.push(fact('effect.needs-person', { effect: e.effect, reason: why })); }
   }
   return facts;
 }

@@ -1,0 +1,45 @@
+/** Laws about spending. Rows: BUD-1, BUD-2, BUD-5. */
+import { num, of, str, type Judge } from './record.js';
+
+const DIMENSIONS = ['usd_micros', 'tokens', 'calls'] as const;
+
+export const spending: Judge = (r, say) => {
+  for (const d of DIMENSIONS) {
+    let account = 0;
+    const runs = new Map<string, { granted: number; drawn: number; used: number; overrun: number; held: Map<string, number> }>();
+    for (const e of r.events) {
+      if (e.type === 'allowance.granted') account += num(of(e.data['amounts'], d));
+      if (e.type === 'run.created') runs.set(e.stream, { granted: num(of(e.data['budget'], d)), drawn: 0, used: 0, overrun: 0, held: new Map() });
+      const run = runs.get(e.stream);
+      if (run === undefined) continue;
+      if (e.type === 'budget.reserved') {
+        account -= num(of(e.data['drawn'], d));
+        run.drawn += num(of(e.data['drawn'], d));
+        run.held.set(str(e.data['reservation']), num(of(e.data['amounts'], d)));
+      }
+      if (e.type === 'budget.settled') {
+        const held = run.held.get(str(e.data['reservation']));
+        if (held === undefined) say('BUD-2', `${e.stream} ${e.revision}: settles what was not reserved`);
+        run.held.delete(str(e.data['reservation']));
+        run.used += num(of(e.data['used'], d));
+        run.overrun += Math.max(0, num(of(e.data['used'], d)) - (held ?? 0));
+      }
+      if (e.type === 'run.ended') { account += num(of(e.data['returned'], d)); run.drawn -= num(of(e.data['returned'], d)); }
+      const committed = run.used + [...run.held.values()].reduce((a, b) => a + b, 0);
+      if (committed > run.granted + run.overrun) say('BUD-2', `${e.stream} ${e.revision}: ${committed} of ${d} used or reserved, ${run.granted} granted`);
+      if (committed > run.drawn + run.overrun) say('BUD-2', `${e.stream} ${e.revision}: ${committed} of ${d} used or reserved, ${run.drawn} drawn`);
+      if (account < 0) say('BUD-5', `${e.stream} ${e.revision}: the tenant's account stands at ${account} of ${d}`);
+    }
+    const kept = [...r.held.tenants.values()][0]?.account.get(d) ?? 0;
+    if (kept !== account) say('BUD-5', `the store says ${kept} of ${d}, the events say ${account}`);
+  }
+};
+
+/** Every attempt and every generation was reserved before. */
+export const reservedFirst: Judge = (r, say) => {
+  const reserved = new Set<string>();
+  for (const e of r.events) {
+    if (e.type === 'budget.reserved') reserved.add(str(e.data['reservation']));
+    if ((e.type === 'effect.permitted' || e.type === 'generation.permitted') && !reserved.has(str(e.data['reservation']))) say('BUD-2', `${e.stream} ${e.revision}: a permit without a reservation`);
+  }
+};
