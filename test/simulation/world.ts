@@ -47,7 +47,7 @@ export class World {
     this.ledger.sends.push(send);
     const arrived = mode === 'loses-request' ? this.lose(send) : this.arrive(t, send, mode === 'slow-arrival' ? this.rng.whole(0, this.slowestMs(t)) : 0);
     const replied = arrived.then(() => {
-      if (mode === 'loses-reply' || send.state === 'lost') return new Promise<'timeout'>(() => undefined);
+      if (mode === 'loses-reply' || mode === 'twice' || send.state === 'lost') return new Promise<'timeout'>(() => undefined);
       return this.sched.park(this.owner, `replies about ${t.name}`, () => 'replied' as const, mode === 'late' ? this.sched.now + this.rng.whole(1000, r.timeoutMs - 1) : 0);
     });
     const timeout = this.sched.park(process, `times out for ${t.name}`, () => 'timeout' as const, this.sched.now + r.timeoutMs);

@@ -76,9 +76,13 @@ const RUN_FOLD: Folders = {
   'generation.permitted': (s, d) => (s.generation?.generation !== d.generation ? s : { ...s, generation: { ...s.generation, stage: 'permitted', permit: d, reservation: d.reservation } }),
   'generation.denied': (s, d, e) => {
     const waitsFor = d.code === 'BUDGET_EXHAUSTED' ? 'budget' as const : d.code === 'NO_ROUTE' ? 'profiles' as const : d.code === 'CHANGE_NEEDS_REVIEW' ? 'person' as const : 'policy' as const;
-    return tally(deny({ ...s, generation: null, blocked: { code: d.code, reason: d.reason, waitsFor, facts: d.facts } }, { revision: e.revision, of: d.generation, code: d.code, reason: d.reason }), s.segment, { denials: 1 });
+    return tally(deny({ ...settleLater(s, NOTHING), generation: null, blocked: { code: d.code, reason: d.reason, waitsFor, facts: d.facts } }, { revision: e.revision, of: d.generation, code: d.code, reason: d.reason }), s.segment, { denials: 1 });
   },
-  'route.decided': (s, d) => ({ ...s, route: d.to, generation: s.generation !== null && s.generation.stage === 'compiled' && !sameRoute(s.generation.route, d.to) ? null : s.generation, blocked: null }),
+  // a context for another route is dropped unless it is under way; what was reserved for it goes back
+  'route.decided': (s, d) => {
+    const dropped = s.generation !== null && s.generation.stage !== 'started' && !sameRoute(s.generation.route, d.to);
+    return { ...(dropped ? settleLater(s, NOTHING) : s), route: d.to, generation: dropped ? null : s.generation, blocked: null };
+  },
   'run.paused': (s, d) => ({ ...s, status: 'paused', paused: { code: d.code, reason: d.reason }, requests: answered(s, ['pause']) }),
   'run.resumed': (s) => ({ ...s, status: 'active', paused: null, blocked: null, failures: { count: 0, retryAt: null, lastCode: null, refusesLineage: false }, continuationWanted: s.requests.some((r) => r.kind === 'continue-provider-response'), requests: answered(s, ['resume', 'continue-provider-response', 'pause']) }),
   'run.ended': (s, d, e) => ({ ...s, status: 'ended', ended: { how: d.how, withUnknowns: d.withUnknowns, by: d.by, reason: d.reason, revision: e.revision }, requests: [], generation: null, budget: { ...s.budget, drawn: minus(s.budget.drawn, d.returned) } }),

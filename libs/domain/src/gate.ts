@@ -159,6 +159,7 @@ function recover(j: Judging): void {
   const { now } = j.view;
   for (const e of unresolvedOf(j.d.state)) {
     if (e.stage !== 'unknown' || e.needsPerson !== null || (e.permit !== null && !unusable(j, e.permit)) || (e.lookPermit !== null && e.lookPermit.expiresAt > now)) continue;
+    if (j.d.state.findings.some((f) => f.effect === e.effect && f.stage === 'accepted' && !f.applied)) continue; // it is settled already, but for the recording
     const own = ownRecoveries(j.d.state, e, now);
     if (own.look && (e.looks === 0 || !own.again)) {
       if (nextLookAt(e) <= now) j.d.add('look.permitted', { effect: e.effect, look: e.looks + 1, ...permitFor(j, e.subject) });
@@ -232,6 +233,8 @@ function settle(j: Judging): void {
 function end(j: Judging, how: 'completed' | 'by-person' | 'failed', by: import('./ids.js').Actor, reason: string): void {
   for (const e of Object.values(j.d.state.effects)) if (['intended', 'not-sent', 'awaiting-approval', 'permitted'].includes(e.stage)) j.d.add('effect.withdrawn', { effect: e.effect, reason: 'the run ends' });
   settle(j);
+  const g = j.d.state.generation;
+  if (g !== null && g.stage !== 'started' && g.reservation !== null && g.reservation in j.d.state.budget.reservations) j.d.add('budget.settled', { reservation: g.reservation, used: NOTHING });
   j.d.add('run.ended', { how, withUnknowns: unresolvedOf(j.d.state).length > 0, by, reason, returned: most(idle(j.d.state.budget), NOTHING) });
 }
 

@@ -22,7 +22,7 @@ export type Illegal = string | null;
 
 export const AFTER_END: ReadonlySet<EventType> = new Set<EventType>([
   'receipt.received', 'effect.receipt-recorded', 'effect.observed', 'effect.refused', 'effect.not-sent', 'effect.outcome-unknown', 'effect.reconciled', 'effect.looked', 'look.permitted',
-  'effect.duplicated', 'effect.needs-person', 'effect.recovery-denied', 'effect.finding-submitted', 'finding.accepted', 'finding.refused', 'budget.settled', 'checkpoint.sealed', 'note.added', 'dead-letter.recorded',
+  'effect.duplicated', 'effect.needs-person', 'effect.recovery-denied', 'effect.finding-submitted', 'finding.accepted', 'finding.refused', 'budget.settled', 'checkpoint.sealed', 'note.added', 'dead-letter.recorded', 'provider.disagreed',
 ]);
 const STARTS: ReadonlySet<EventType> = new Set<EventType>(['effect.attempt-started', 'generation.started', 'effect.permitted', 'generation.permitted', 'context.compiled', 'effect.intended']);
 

@@ -1,5 +1,5 @@
 /** Laws about spending. Rows: BUD-1, BUD-2, BUD-5. */
-import { num, of, str, type Judge } from './record.js';
+import { num, of, str, unresolvedAlong, type Judge } from './record.js';
 
 const DIMENSIONS = ['usd_micros', 'tokens', 'calls'] as const;
 
@@ -32,6 +32,23 @@ export const spending: Judge = (r, say) => {
     }
     const kept = [...r.held.tenants.values()][0]?.account.get(d) ?? 0;
     if (kept !== account) say('BUD-5', `the store says ${kept} of ${d}, the events say ${account}`);
+  }
+};
+
+/** A run that ended holds nothing back but what an outcome that is still unknown may cost. */
+export const nothingKept: Judge = (r, say) => {
+  for (const [stream, events] of r.runs) {
+    const end = events.findIndex((e) => e.type === 'run.ended');
+    if (end < 0) continue;
+    const upTo = events.slice(0, end + 1);
+    const held = new Map(upTo.filter((e) => e.type === 'budget.reserved').map((e) => [str(e.data['reservation']), e]));
+    for (const e of upTo) if (e.type === 'budget.settled') held.delete(str(e.data['reservation']));
+    const open = unresolvedAlong(events)[end] ?? new Set<string>();
+    for (const id of held.keys()) {
+      const p = upTo.findLast((e) => (e.type === 'effect.permitted' || e.type === 'generation.permitted') && e.data['reservation'] === id);
+      const uncertain = p?.type === 'effect.permitted' ? open.has(str(p.data['effect'])) : upTo.some((e) => e.type === 'generation.started' && e.data['generation'] === p?.data['generation']);
+      if (!uncertain) say('BUD-5', `${stream}: ended and still holds ${id} of ${p?.type}`);
+    }
   }
 };
 

@@ -129,7 +129,7 @@ export const duplicates: Judge = (r, say) => {
   for (const e of r.events) {
     if (e.type !== 'effect.reconciled' || e.data['by'] !== 'query' || e.data['as'] !== 'happened') continue;
     const effect = str(e.data['effect']);
-    const count = r.sim.world.ledger.happenings.filter((h) => h.effect === effect && h.at <= e.recordedAt - 5000).reduce((n, h) => n + h.count, 0);
-    if (count > 1 && !r.events.some((x) => x.type === 'effect.duplicated' && x.data['effect'] === effect)) say('EFF-9', `${effect} (${contracts.get(effect)?.kind}) happened ${count} times and nobody names it`);
+    const twice = r.sim.world.ledger.happenings.some((h) => h.effect === effect && h.count > 1);
+    if (twice && !r.events.some((x) => x.type === 'effect.duplicated' && x.data['effect'] === effect)) say('EFF-9', `${effect} (${contracts.get(effect)?.kind}) happened twice and nobody names it`);
   }
 };

@@ -1,5 +1,5 @@
 import type { Simulated } from '../simulation.js';
-import { spending, reservedFirst } from './budgets.js';
+import { nothingKept, spending, reservedFirst } from './budgets.js';
 import { duplicates, evidence, onceOnly, permits, scopes, truth, writtenFirst } from './effects.js';
 import { actorKinds, chain, checkpoints, openEffects, owners, sealedBefore } from './log.js';
 import { configurations, contexts, oneRequestEach, pieces } from './models.js';
@@ -8,7 +8,7 @@ import { endings, lawful, nobodyForgotten } from './rest.js';
 
 export interface Breach { readonly law: string; readonly what: string }
 export const JUDGES: { readonly [name: string]: Judge } = {
-  chain, owners, sealedBefore, checkpoints, openEffects, actorKinds, writtenFirst, onceOnly, permits, scopes, truth, evidence, duplicates, oneRequestEach, pieces, contexts, configurations, spending, reservedFirst, nobodyForgotten, endings, lawful,
+  chain, owners, sealedBefore, checkpoints, openEffects, actorKinds, writtenFirst, onceOnly, permits, scopes, truth, evidence, duplicates, oneRequestEach, pieces, contexts, configurations, spending, reservedFirst, nothingKept, nobodyForgotten, endings, lawful,
 };
 
 /** Every breach that any judge finds, each said once. */

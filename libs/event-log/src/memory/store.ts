@@ -26,7 +26,12 @@ const paged = <T>(items: readonly T[], limit: number, bytes: (t: T) => number): 
   }
   return page;
 };
-const dataBytes = (e: EventEnvelope): number => Buffer.byteLength(canonical(e.data));
+const sizes = new WeakMap<EventEnvelope, number>();
+function dataBytes(e: EventEnvelope): number {
+  const known = sizes.get(e) ?? Buffer.byteLength(canonical(e.data));
+  sizes.set(e, known);
+  return known;
+}
 
 export class MemoryEventStore implements EventStorePort {
   readonly #listeners = new Set<() => void>();
