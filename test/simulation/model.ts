@@ -127,5 +127,5 @@ function interpret(o: OnceOutcome, newCallId: (i: number) => string): Interpreta
   if (o.status !== 200) return { kind: 'refused', class: 'never-retry-as-is', code: 'INVALID_ARGUMENT', message: b.message ?? '', status: o.status, executed: false };
   const parts = (b.parts ?? []).map((p, i): OutputPart => { const { sig: _sig, ...plain } = p; return plain.kind === 'call' ? { ...plain, callId: newCallId(i) } : plain; });
   const pieces = (b.parts ?? []).flatMap((p, i) => (p.sig === undefined ? [] : [{ partIndex: i, placement: 'side' as const, bytes: Buffer.from(p.sig) }]));
-  return { kind: 'accepted', parts, pieces, finish: b.finish ?? 'other', usage: { native: (b.usage ?? {}) as Json, inputTokens: b.usage?.input ?? 0, outputTokens: b.usage?.output ?? 0 }, observed: { ...(b.id === undefined ? {} : { responseId: b.id }) }, problems: [] };
+  return { kind: 'accepted', parts, pieces, finish: b.finish ?? 'other', usage: { native: (b.usage ?? {}) as Json, inputTokens: b.usage?.input ?? 0, outputTokens: b.usage?.output ?? 0 }, observed: b.id === undefined ? {} : { responseId: b.id }, problems: [] };
 }
