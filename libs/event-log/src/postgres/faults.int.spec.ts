@@ -5,7 +5,7 @@ import type { AppendOutcome } from '@n17q/contracts';
 import type { StreamId, TenantId } from '@n17q/domain';
 import { HistoryRecorder, judgeHistory, openSandbox, startProxy, until, type FinalRow, type Judgement, type Sandbox, type TcpProxy } from '@n17q/testing';
 import { appended } from '../conformance/case.js';
-import { draft, newRun, newTenant, note, prepare } from '../conformance/draft.js';
+import { draft, newRun, newTenant, note, openEffect, prepare } from '../conformance/draft.js';
 import { migrate } from '../migrations/migrate.js';
 import type { EventRow, PreparedAppend } from '../ports.js';
 import { StoreFault } from '../store-fault.js';
@@ -168,32 +168,33 @@ describe('the event store when Postgres or the way to it fails', () => {
     appended(await store.append(await draft(store, t, run)));
   }, 60_000);
 
-  it('[RUN-4] lets a lost batch not be taken in after it was judged anew', async () => {
+  it('[RUN-4] never lets a lost batch be taken in after it was answered otherwise', async () => {
     const url = await fresh();
-    const { proxy, url: proxied } = await through(url);
-    const store = await open(proxied, { statementMs: 20_000, lockMs: 20_000, unknownMs: 30_000 });
+    const store = await open(url, { statementMs: 200, graceMs: 100, unknownMs: 20_000 });
     const other = await open(url);
-    const [t, run] = [newTenant(), newRun()];
-    // an open transaction holds the lane, so that the batch is in work on the server when its connection is cut
-    const holder = new pg.Client({ connectionString: url });
-    await holder.connect();
-    await holder.query('begin');
-    await holder.query('select next_position from n17q.lanes for update');
-    const p = await draft(other, t, run, { debit: null, cites: [], scopesFree: [{ scopeKey: 'k', except: [] }] });
-    const outcome = store.append(p);
-    const watcher = new pg.Client({ connectionString: url }); // a transaction sees the activity as it was at its first look
+    const watcher = new pg.Client({ connectionString: url });
     await watcher.connect();
-    const waiting = async (): Promise<boolean> => ((await watcher.query(`select 1 from pg_stat_activity where application_name like 'n17q-writer-%' and wait_event_type = 'Lock'`)).rowCount ?? 0) > 0;
-    await until(waiting, { withinMs: 5000, what: 'the batch at the lane' });
-    proxy.cut();
-    proxy.restore();
-    await until(async () => (await watcher.query(`select count(*)::int as n from pg_stat_activity where application_name like 'n17q-writer-%' and query like '%append_batch%'`)).rows[0].n === 1, { withinMs: 10_000, what: 'the one backend that is left' });
-    await holder.query('rollback');
-    await holder.end();
-    await watcher.end();
-    expect(await outcome).toMatchObject({ kind: expect.stringMatching(/appended|busy/) });
-    const head = await other.head(t, run);
-    expect(head.revision).toBe((await outcome).kind === 'appended' ? 1 : 0);
+    const writers = async (): Promise<number[]> => (await watcher.query<{ pid: number }>(`select pid from pg_stat_activity where application_name like 'n17q-writer-%' order by backend_start`)).rows.map((r) => r.pid);
+    const [t, run, holder] = [newTenant(), newRun(), newRun()];
+    appended(await store.append(await draft(store, t, newRun())));
+    const [old] = await writers();
+    appended(await other.append(await draft(other, t, holder, { openEffects: { upsert: [openEffect('e-1', 'k')], remove: [] } })));
+    let stopped = true;
+    const goOn = (): void => { if (stopped) process.kill(old as number, 'SIGCONT'); stopped = false; };
+    process.kill(old as number, 'SIGSTOP'); // it has the request in its socket, and has not looked
+    try {
+      const answer = store.append(await draft(other, t, run, { scopesFree: [{ scopeKey: openEffect('e-1', 'k').scopeKey, except: [] }] }));
+      await until(async () => (await writers()).length === 3, { withinMs: 5000, what: 'another connection' });
+      await Promise.race([answer.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, 300))]);
+      appended(await other.append(await draft(other, t, holder, { openEffects: { upsert: [], remove: ['e-1'] } })));
+      goOn();
+      const outcome = await answer;
+      await until(async () => !(await writers()).includes(old as number), { withinMs: 10_000, what: 'the end of the old backend' });
+      expect({ outcome, revision: (await other.head(t, run)).revision }).toMatchObject({ revision: outcome.kind === 'appended' ? 1 : 0 });
+    } finally {
+      goOn();
+      await watcher.end();
+    }
   }, 60_000);
 
   it('[RUN-4] fails a poisoned append alone', async () => {

@@ -12,7 +12,7 @@ import pg from 'pg';
 import { failpoint } from '@n17q/platform';
 import { APPEND_STATEMENT, batchArguments, type EncodedAppend, type OutcomeRow } from './encode.js';
 
-export interface WriterOptions { readonly url: string; readonly lane: number; readonly foldSchema: string; readonly statementMs: number; readonly lockMs: number; readonly connectMs: number }
+export interface WriterOptions { readonly url: string; readonly lane: number; readonly foldSchema: string; readonly statementMs: number; readonly lockMs: number; readonly connectMs: number; /** How much longer than the server we wait for its answer. */ readonly graceMs: number }
 
 /** What one execution of a batch came to. */
 export type Sent =
@@ -71,10 +71,10 @@ export class Writer {
 
   async #connected(): Promise<pg.Client> {
     if (this.#client === undefined) {
-      const { url, statementMs, lockMs, connectMs } = this.options;
+      const { url, statementMs, lockMs, connectMs, graceMs } = this.options;
       const name = `n17q-writer-${randomUUID()}`;
       const client = new pg.Client({
-        connectionString: url, application_name: name, keepAlive: true, connectionTimeoutMillis: connectMs, query_timeout: statementMs + 3000,
+        connectionString: url, application_name: name, keepAlive: true, connectionTimeoutMillis: connectMs, query_timeout: statementMs + graceMs,
         statement_timeout: statementMs, lock_timeout: lockMs, idle_in_transaction_session_timeout: statementMs,
       });
       client.on('error', () => { if (this.#client === client) this.#drop(); });
