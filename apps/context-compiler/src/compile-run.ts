@@ -16,7 +16,7 @@ function routeOf(v: DecisionView): Route | null {
 }
 
 const blocked = (v: DecisionView, route: Route | null, code: string, reason: string, facts: object = {}): Decision =>
-  ({ facts: [fact('context.blocked', { route, code, reason, facts: { ...facts, tenant: { ...tenantRevisions(v.tenant) } } as never })] });
+  ({ facts: [fact('context.blocked', { route, code, reason, facts: { ...facts, tenant: { ...tenantRevisions(v.tenant) } } as never })], requires: v.standing });
 
 async function compiledFor(log: ServiceLog, i: Omit<CompileInput, 'texts'>): Promise<CompileResult> {
   const { tenant } = i.state;

@@ -10,6 +10,6 @@ import { judge, type RunId, type TenantId } from '@n17q/domain';
 import { decideAgain, type ServiceLog } from '@n17q/event-log';
 
 export const judgeRun = (log: ServiceLog) => async (tenant: TenantId, run: RunId): Promise<void> => {
-  const done = await decideAgain(log, () => log.view(tenant, run), (v) => v.state, (v) => ({ facts: judge(v, { id: (kind) => `${kind}-${uuidv7()}`, digest: digestOf }) }));
+  const done = await decideAgain(log, () => log.view(tenant, run), (v) => v.state, (v) => ({ facts: judge(v, { id: (kind) => `${kind}-${uuidv7()}`, digest: digestOf }), requires: v.standing }));
   if (done.kind === 'refused') throw new Error(`the store refused the judgement: ${done.outcome.code}: ${done.outcome.message}`);
 };

@@ -75,7 +75,7 @@ const RUN_FOLD: Folders = {
   'context.blocked': (s, d, e) => deny({ ...s, blocked: { code: d.code, reason: d.reason, waitsFor: d.code === 'NO_ROUTE' ? 'profiles' : 'person', facts: d.facts } }, { revision: e.revision, of: 'context', code: d.code, reason: d.reason }),
   'generation.permitted': (s, d) => (s.generation?.generation !== d.generation ? s : { ...s, generation: { ...s.generation, stage: 'permitted', permit: d, reservation: d.reservation } }),
   'generation.denied': (s, d, e) => {
-    const waitsFor = d.code === 'BUDGET_EXHAUSTED' ? 'budget' as const : d.code === 'NO_ROUTE' ? 'profiles' as const : d.code === 'CHANGE_NEEDS_REVIEW' ? 'person' as const : 'policy' as const;
+    const waitsFor = d.code === 'BUDGET_EXHAUSTED' ? 'budget' as const : d.code === 'NO_ROUTE' ? 'profiles' as const : d.code === 'CHANGE_NEEDS_REVIEW' || d.code === 'STORE_SUSPECT' ? 'person' as const : 'policy' as const;
     return tally(deny({ ...settleLater(s, NOTHING), generation: null, blocked: { code: d.code, reason: d.reason, waitsFor, facts: d.facts } }, { revision: e.revision, of: d.generation, code: d.code, reason: d.reason }), s.segment, { denials: 1 });
   },
   // a context for another route is dropped unless it is under way; what was reserved for it goes back

@@ -14,7 +14,7 @@ import { INTERFERENCE } from './contract.js';
 import { draftOn, type Draft } from './draft.js';
 import { type Effect, type OpenEffect } from './effect.js';
 import type { Fact, Permit, RefusedBecause } from './events.js';
-import type { Digest, RunId, StoreTimeMs } from './ids.js';
+import type { Digest, RunId, StoreTimeMs, StreamId } from './ids.js';
 import type { Json } from './json.js';
 import { FAILURES_MAX, nextLookAt, ownRecoveries } from './needs.js';
 import { permitStale } from './permit.js';
@@ -30,6 +30,10 @@ export interface DecisionView {
   readonly open: readonly (OpenEffect & { readonly run: RunId })[];
   readonly tenant: TenantState;
   readonly balance: Amounts;
+  /** The store lost acknowledged events of this run and nobody has looked yet (OPS-2). */
+  readonly suspect: boolean;
+  /** Every tenant stream at the revision that this reading saw. */
+  readonly standing: readonly { readonly stream: StreamId; readonly revision: number }[];
   readonly now: StoreTimeMs;
 }
 export interface GatePorts {
@@ -70,6 +74,7 @@ function reserve(j: Judging, what: 'generation' | 'effect', amounts: Amounts): {
 function objections(j: Judging, e: Effect): { readonly deny: No } | { readonly ask: readonly string[] } {
   const { view, policy } = j;
   const s = j.d.state;
+  if (view.suspect) return { deny: no('STORE_SUSPECT', 'the store lost acknowledged events of this run: nothing is done in the world before a person has looked') };
   if (view.tenant.registry === null) return { deny: no('REGISTRY_UNAVAILABLE', 'no tool registry is published: nothing can be permitted') };
   const tool = toolNamed({ revision: view.tenant.registry.revision, tools: view.tenant.registry.document.tools }, e.tool);
   if (!stillMapped(tool, e.mapping)) return { deny: no('TOOL_NOT_MAPPED', `tool ${e.tool} is no longer the tool that the call was made for`, { pinned: { ...e.mapping } }) };
@@ -199,6 +204,7 @@ function judgeGeneration(j: Judging): void {
   const doc = j.view.tenant.profiles?.document;
   const model = modelOf(doc, g.route);
   const revisions = tenantRevisions(j.view.tenant);
+  if (j.view.suspect) return j.d.add('generation.denied', { generation: g.generation, ...no('STORE_SUSPECT', 'the store lost acknowledged events of this run: nothing is sent before a person has looked', { tenant: { ...revisions } }) });
   const changes = s.route !== null && !sameRoute(s.route, g.route);
   if (changes && s.task?.changePolicy === 'forbid') return j.d.add('generation.denied', { generation: g.generation, ...no('CHANGE_FORBIDDEN', 'this run forbids a change of its decision-maker', { tenant: { ...revisions } }) });
   if (changes && s.task?.changePolicy === 'review') return j.d.add('generation.denied', { generation: g.generation, ...no('CHANGE_NEEDS_REVIEW', 'a person must resume the run before its decision-maker changes', { tenant: { ...revisions } }) });

@@ -35,7 +35,8 @@ export async function decideAgain<L>(log: ServiceLog, load: () => Promise<L>, st
     failpoint('reactor.after-decide');
     const outcome = await log.append(stateOf(loaded), decision);
     if (outcome.kind === 'appended') return { kind: 'appended', loaded, decision, outcome };
-    if (outcome.kind === 'refused' && outcome.code !== 'BUDGET_SHORT') return { kind: 'refused', loaded, decision, outcome };
+    // what the decider itself required has changed: it decides anew; what a permit required has changed: that permit is over
+    if (outcome.kind === 'refused' && outcome.code !== 'BUDGET_SHORT' && !(outcome.code === 'REQUIREMENT_FAILED' && decision.requires !== undefined)) return { kind: 'refused', loaded, decision, outcome };
     last = outcome.kind === 'conflict' ? `at revision ${outcome.revision}` : outcome.kind === 'busy' ? outcome.message : `${outcome.code}: ${outcome.message}`;
     if (tries > 0 || outcome.kind === 'busy') await log.pause(Math.floor(jitter() * 10 * 2 ** tries));
   }

@@ -8,7 +8,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { v5 as uuidv5 } from 'uuid';
 import { commitment, digestOf, type AppendOutcome, type AppendRequest, type CheckpointUpload, type ContentUpload } from '@n17q/contracts';
-import { emptyRun, fold, runOf, runStream, type Actor, type Amounts, type ContentRef, type DecisionView, type EventEnvelope, type Fact, type RunId, type RunState, type ServiceName, type StoreTimeMs, type StreamId, type TenantId, type TenantState, type Trace } from '@n17q/domain';
+import { emptyRun, fold, runOf, runStream, TENANT_TOPICS, tenantStream, type Actor, type Amounts, type ContentRef, type DecisionView, type EventEnvelope, type Fact, type RunId, type RunState, type ServiceName, type StoreTimeMs, type StreamId, type TenantId, type TenantState, type Trace } from '@n17q/domain';
 import type { StoredContent } from '../ports.js';
 import type { DecisionQuery, DecisionView as StoreView, LoadedRun } from '../store-port.js';
 
@@ -31,6 +31,8 @@ export interface Decision {
   readonly facts: readonly Fact[];
   readonly contents?: readonly ContentUpload[];
   readonly checkpoint?: CheckpointUpload;
+  /** Tenant streams that must stand as they were seen. A decision to wait for a change needs this: otherwise a change in between would wake nobody. */
+  readonly requires?: DecisionView['standing'];
   readonly actor?: Actor;
   readonly causation?: string | null;
   readonly trace?: Trace;
@@ -88,7 +90,7 @@ export class ServiceLog {
       if (v.more) continue;
       if (v.openEffectsCut) { if (scopes !== 'all') throw new Error('more unresolved effects share a scope than can be looked at'); continue; }
       const documents = this.documents(tenant, v.tenant);
-      return { state: now, tenant: documents, open: v.openEffects.map((o) => ({ ...o, run: runOf(o.stream) ?? '' })), balance: v.account as Amounts, now: v.now };
+      return { state: now, tenant: documents, open: v.openEffects.map((o) => ({ ...o, run: runOf(o.stream) ?? '' })), balance: v.account as Amounts, suspect: v.suspect, standing: TENANT_TOPICS.map((t) => ({ stream: tenantStream(t), revision: v.tenant.find((d) => d.stream === tenantStream(t))?.revision ?? 0 })), now: v.now };
     }
     throw new Error(`run ${run} could not be read to its head`);
   }
@@ -103,7 +105,7 @@ export class ServiceLog {
       appendId: uuidv5(`${s.tenant} ${stream} ${s.revision} ${service} ${digestOf(d.facts)}`, NAMESPACE),
       events: d.facts.map((f, i) => ({ ...f, eventId: uuidv5(`${s.tenant} ${stream} ${s.revision + 1 + i} ${service} ${digestOf(f)}`, NAMESPACE) })),
       contents: (d.contents ?? []).map((c) => ({ ref: c.ref, salt: Buffer.from(c.salt).toString('base64'), body: Buffer.from(c.body).toString('base64') })),
-      ...(d.checkpoint === undefined ? {} : { checkpoint: d.checkpoint }), ...(trace === undefined ? {} : { trace }),
+      ...(d.checkpoint === undefined ? {} : { checkpoint: d.checkpoint }), ...(d.requires === undefined ? {} : { requires: d.requires }), ...(trace === undefined ? {} : { trace }),
     };
     const outcome = await this.store.append(request);
     if (outcome.kind === 'appended') this.offsetMs = Math.max(this.offsetMs, outcome.recordedAt - this.clock());
