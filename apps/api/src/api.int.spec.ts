@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { openSandbox, until, type Sandbox } from '@n17q/testing';
 import { http } from '@n17q/contracts';
+import { N17qClient, N17qProblem, N17qTimeout } from '@n17q/client';
 import { busPasswords, configFor, openStack, type Stack } from './spec-kit.js';
 
 const passwords = busPasswords();
@@ -258,5 +259,33 @@ describe('the tenant\'s documents', () => {
     expect((await stack.call('DELETE', '/v1/tenant/profiles/accounts/a')).body).toEqual({ topic: 'profiles', revision: 2 });
     expect((await stack.call('GET', '/v1/tenant/profiles')).body['document']).toEqual({ accounts: [account('b')], preference: [route('b')] });
     expect((await stack.call('DELETE', '/v1/tenant/profiles/accounts/a')).status).toBe(404);
+  });
+});
+
+describe('the client', () => {
+  it('[RES-2] creates, watches, waits, asks and publishes over the real service, with the two names apart', async () => {
+    const client = new N17qClient({ baseUrl: stack.base, token: stack.token('ada') });
+    const { run } = await client.createRun({ goal: 'By the client', retention: 'archival' }, { key: 'client-0001' });
+    expect(await client.createRun({ goal: 'By the client', retention: 'archival' }, { key: 'client-0001' })).toEqual({ run, revision: 1 });
+    const waited = client.waitFor(run, (v) => v.plan.length === 2, { withinMs: 10_000 });
+    await client.changePlan(run, ['one']);
+    await client.changePlan(run, ['one', 'two']);
+    expect((await waited).revision).toBe(3);
+    await client.resumeRun(run, 'go on');
+    await client.continueProviderResponse(run, 'natively');
+    const seen: string[] = [];
+    for await (const e of client.events(run)) { seen.push(e.type); if (e.revision === 5) break; }
+    expect(seen).toEqual(['run.created', 'plan.changed', 'plan.changed', 'run.resume-requested', 'provider-response.continue-requested']);
+    expect((await client.eventsPage(run, { after: 3, limit: 1 })).next).toBe(4);
+    const timeout: unknown = await client.waitFor(run, () => false, { withinMs: 200 }).catch((e: unknown) => e);
+    expect(timeout).toBeInstanceOf(N17qTimeout);
+    const view = await client.run(run);
+    expect(new TextDecoder().decode(await client.content(run, view.goal?.ref.commitment ?? ''))).toBe('By the client');
+    const before = await client.document('roles');
+    await expect(client.publish('roles', { people: [] }, { ifRevision: before.revision + 1 })).rejects.toMatchObject({ code: 'PRECONDITION_FAILED', facts: { revision: before.revision } });
+    expect((await client.publish('roles', { people: [] }, { ifRevision: before.revision })).revision).toBe(before.revision + 1);
+    await expect(client.diff(run)).rejects.toBeInstanceOf(N17qProblem);
+    expect(await client.ready()).toBe(true);
+    expect((await client.listRuns({ limit: 1 })).runs).toHaveLength(1);
   });
 });

@@ -63,7 +63,7 @@ export async function openStack(servers: Servers, passwords: Record<BusUser, str
   const api = await start({
     N17Q_NATS_URL: servers.nats.url, N17Q_NATS_PASSWORD: passwords.api, N17Q_API_DATABASE_URL: made.api, N17Q_ARTIFACTS_DIR: artifactsDir, N17Q_SCRATCH_DIR: scratchDir, N17Q_API_TOKENS_FILE: tokensFile,
     N17Q_LOG_LEVEL: 'fatal', N17Q_API_CATCH_UP_MS: '300', N17Q_API_STREAM_POLL_MS: '50', N17Q_API_HEARTBEAT_MS: '200', ...settings,
-  });
+  }).catch(async (e: unknown) => { await Promise.all(buses.map((b) => b.close(1_000))); throw e; });
   const base = `http://127.0.0.1:${api.port}`;
   const token = (person: string): string => tokens.find((t) => t.person === person)?.token ?? '';
   return {

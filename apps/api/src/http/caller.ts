@@ -1,5 +1,6 @@
 /** What a handler is told about a request beside its body: who calls, the idempotency key, the trace. */
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { context, propagation } from '@opentelemetry/api';
 import type { Trace } from '@n17q/domain';
 import type { KnownRequest } from './intake.js';
 import { Problem } from './problem.js';
@@ -19,8 +20,15 @@ export function askingOf(req: KnownRequest): Asking {
   const match = single(req.headers['if-match']);
   const revision = match === undefined ? null : Number(/^"(\d{1,9})"$/.exec(match)?.[1] ?? Number.NaN);
   if (Number.isNaN(revision)) throw new Problem('MALFORMED', 'If-Match holds one revision in quotes, as the ETag does.');
-  const traceparent = single(req.headers['traceparent']);
-  return { ...req.caller, key, ifMatch: revision, trace: traceparent !== undefined && TRACE.test(traceparent) ? { traceparent } : undefined, operation: `${req.method} ${req.path}`, body: req.body };
+  return { ...req.caller, key, ifMatch: revision, trace: traceOf(single(req.headers['traceparent'])), operation: `${req.method} ${req.path}`, body: req.body };
+}
+
+/** The trace that telemetry made of the caller's, or else the caller's own, so that its id reaches the events. */
+function traceOf(sent: string | undefined): Trace | undefined {
+  const carrier: Record<string, string> = {};
+  propagation.inject(context.active(), carrier);
+  const traceparent = carrier['traceparent'] ?? (sent !== undefined && TRACE.test(sent) ? sent : undefined);
+  return traceparent === undefined ? undefined : { traceparent, ...(carrier['tracestate'] ? { tracestate: carrier['tracestate'] } : {}) };
 }
 
 export const Ask = createParamDecorator((_: unknown, ctx: ExecutionContext): Asking => askingOf(ctx.switchToHttp().getRequest<KnownRequest>()));

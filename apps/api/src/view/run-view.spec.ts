@@ -1,0 +1,52 @@
+import { describe, expect, it } from '@jest/globals';
+import { http } from '@n17q/contracts';
+import { emptyRun, type Approval, type Effect, type RunState } from '@n17q/domain';
+import { runViewOf } from './run-view.js';
+import { actionsOf, moveOf } from './words.js';
+
+const NOW = 1_800_000_000_000;
+const ref = { commitment: `c1.${'0'.repeat(64)}`, bytes: 1, class: 'tool-arguments', media: 'text/plain' } as const;
+const base: RunState = { ...emptyRun('acme', 'r'), revision: 3, status: 'active', lastAt: NOW, task: { goal: { ...ref, class: 'input' }, title: 'T', constraints: [], tools: [], whenDone: 'end', changePolicy: 'allow' } };
+const effect = (id: string, stage: Effect['stage'], kind: Effect['contract']['kind'] = 'neither'): Effect => ({
+  effect: id, call: `call-${id}`, generation: 'g', segment: 1, tool: 'pay', mapping: { registryRevision: 1, mappingRevision: 1, server: 's', schemaDigest: 'd' }, contract: { kind }, scope: { target: 'bank', fields: { account: 1 } }, scopeKey: 'k', args: ref, subject: 's', key: 'k',
+  world: { kind: 'real' }, amounts: { usd_micros: 0, tokens: 0, calls: 1 }, stage, intendedAt: 1, permit: null, reservation: null, attempts: [{ attempt: 'a', owner: 'o', startedAt: NOW, leaseMs: 5, end: stage === 'in-flight' ? 'open' : 'unknown' }], receipts: [], result: null, lookPermit: null, looks: 0, lastLookAt: null, needsPerson: null, duplicated: 0,
+});
+
+describe('a run for a person', () => {
+  it('[EFF-1] names every unresolved effect with stage, contract, attempts, receipts, what is allowed and what must not be repeated', () => {
+    const v = runViewOf({ ...base, effects: { a: effect('a', 'unknown'), b: effect('b', 'in-flight'), c: effect('c', 'observed') } }, null, NOW);
+    expect(http.runView.safeParse(v).error).toBeUndefined();
+    expect(v.unresolved.map((e) => [e.effect, e.stage, e.contract.kind, e.attempts.length, e.allowed, e.prohibited === null])).toEqual([['a', 'unknown', 'neither', 1, ['wait-for-evidence'], false], ['b', 'in-flight', 'neither', 1, [], false]]);
+    expect(v.effects).toHaveLength(3);
+  });
+
+  it('[BUD-1] shows what is used, reserved and left of the whole run', () => {
+    const amounts = (n: number): { usd_micros: number; tokens: number; calls: number } => ({ usd_micros: n, tokens: n, calls: n });
+    const v = runViewOf({ ...base, budget: { ...base.budget, granted: amounts(10), drawn: amounts(8), used: amounts(3), reservations: { r: amounts(2), q: amounts(1) } } }, null, NOW);
+    expect(v.budget).toMatchObject({ granted: amounts(10), used: amounts(3), reserved: amounts(3), left: amounts(4) });
+  });
+
+  it('[CON-1] holds nothing of a continuation, neither bytes nor where they lie', () => {
+    const sealed = { commitment: `c1.${'f'.repeat(64)}`, bytes: 9, class: 'continuation', media: 'x' } as const;
+    const lineage: RunState['lineage'] = { lineage: 'l', route: { account: 'a', provider: 'p', adapter: 'x', model: 'm' }, system: ref, tools: ref, open: false, binding: null, retained: [{ handle: 'the-handle', generation: 'g', turn: 1, exact: 'e' }], wirePrefix: null, turn: 1, bytes: 1, items: [{ kind: 'output', generation: 'g', output: ref, continuations: [{ handle: 'the-handle', partIndex: 0, placement: 'side', sealed, exact: 'e' }], turn: 1, calls: [], recoverable: 'exact' }] };
+    const text = JSON.stringify(runViewOf({ ...base, lineage }, null, NOW));
+    expect([text.includes(sealed.commitment), text.includes('the-handle')]).toEqual([false, false]);
+  });
+
+  it('says in words whose move it is, and what a person can do', () => {
+    const approval: Approval = { approval: 'ap', effect: 'a', subject: 's', stage: 'requested', by: null, expiresAt: NOW };
+    const cases: [Partial<RunState>, string, readonly string[], readonly string[]][] = [
+      [{ status: 'ended', ended: { how: 'completed', withUnknowns: true, by: { kind: 'person', id: 'a' }, reason: '', revision: 3 }, effects: { a: effect('a', 'unknown') } }, 'evidence can still come', ['submit_finding', 'deliver_receipt', 'add_note'], ['add_input', 'end_run']],
+      [{ status: 'paused', paused: { code: 'ASKED', reason: '' } }, 'paused (ASKED)', ['resume_run', 'continue_provider_response'], ['pause_run']],
+      [{ blocked: { code: 'NO_ROUTE', reason: '', waitsFor: 'profiles', facts: {} } }, "tenant's profiles", ['resume_run'], ['decide_approval']],
+      [{ approvals: { ap: approval } }, 'waits for an input', ['decide_approval'], ['submit_finding']],
+      [{ finished: 'stop', boundary: ['model-output'] }, 'once the sealer has sealed', ['pause_run'], ['resume_run']],
+    ];
+    for (const [more, words, can, cannot] of cases) {
+      const s = { ...base, ...more };
+      expect(moveOf(s).words).toContain(words);
+      expect(actionsOf(s)).toEqual(expect.arrayContaining([...can]));
+      for (const c of cannot) expect(actionsOf(s)).not.toContain(c);
+    }
+  });
+});
