@@ -87,7 +87,7 @@ export const EFFECT_FOLD: Folders = {
   'effect.receipt-recorded': (s, d) => move({ ...s, receiptsPending: s.receiptsPending.filter((r) => r.receipt.commitment !== d.receipt.commitment) }, 'effect.receipt-recorded', d.effect, (x) => ({ receipts: [...x.receipts, d.receipt] })),
   'effect.reconciled': (s, d, e) => {
     const findings = s.findings.map((f) => (f.effect === d.effect && f.stage === 'accepted' ? { ...f, applied: true } : f));
-    const moved = move({ ...s, findings }, 'effect.reconciled', d.effect, (x) => ({ stage: d.as, needsPerson: null, lookPermit: null, receipts: d.evidence === null ? x.receipts : [...x.receipts, d.evidence], result: { ok: d.as === 'happened', text: d.text, words: d.as === 'happened' ? `happened, by ${d.by}` : `did not happen, by ${d.by}` } }));
+    const moved = move({ ...s, findings }, 'effect.reconciled', d.effect, (x) => ({ stage: d.as, needsPerson: null, lookPermit: null, receipts: d.evidence === null || x.receipts.some((r) => r.commitment === d.evidence?.commitment) ? x.receipts : [...x.receipts, d.evidence], result: { ok: d.as === 'happened', text: d.text, words: d.as === 'happened' ? `happened, by ${d.by}` : `did not happen, by ${d.by}` } }));
     return settleReservation(result(moved, d.effect, e.revision, d.as), d.effect, d.as === 'happened');
   },
   // the system will not try again by itself: from here on a person is needed
