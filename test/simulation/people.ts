@@ -46,12 +46,12 @@ export class People {
     }
   }
 
-  async begin(o: { readonly run: RunId; readonly budget: Amounts; readonly retention: 'metadata-only' | 'standard'; readonly whenDone: 'end' | 'await-input'; readonly changePolicy: 'allow' | 'review' | 'forbid' }): Promise<void> {
+  async begin(o: { readonly run: RunId; readonly budget: Amounts; readonly retention: 'metadata-only' | 'standard'; readonly whenDone: 'end' | 'await-input'; readonly changePolicy: 'allow' | 'review' | 'forbid'; readonly tools: readonly string[] }): Promise<void> {
     const goal = contentOf(`do what is to be done in ${o.run}`, 'input');
     this.runs.push(o.run);
     await this.say(o.run, IVAN, (s) => (s.status !== 'new' ? null : {
       facts: [
-        fact('run.created', { goal: goal.ref, title: o.run, retention: o.retention, world: { kind: 'real' }, budget: o.budget, constraints: ['be careful'], tools: [], workspace: null, whenDone: o.whenDone, changePolicy: o.changePolicy }),
+        fact('run.created', { goal: goal.ref, title: o.run, retention: o.retention, world: { kind: 'real' }, budget: o.budget, constraints: ['be careful'], tools: o.tools, workspace: null, whenDone: o.whenDone, changePolicy: o.changePolicy }),
         fact('input.received', { text: goal.ref }),
       ],
       contents: [goal],

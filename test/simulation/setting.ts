@@ -23,6 +23,8 @@ export interface Setting {
   readonly retention: 'standard' | 'metadata-only';
   readonly whenDone: 'end' | 'await-input';
   readonly turns: number;
+  /** Tools that the runs name; empty: all. */
+  readonly tools: readonly string[];
 }
 
 export function settingOf(rng: Prng): Setting {
@@ -36,7 +38,7 @@ export function settingOf(rng: Prng): Setting {
     keyAware: rng.chance(0.8), queryWorks: rng.chance(0.8),
     allowance: tight ? { usd_micros: 300_000, tokens: 30_000, calls: 6 } : { usd_micros: 50_000_000, tokens: 5_000_000, calls: 500 },
     budget: rng.chance(0.15) ? { usd_micros: 100_000, tokens: 40_000, calls: 3 } : { usd_micros: 10_000_000, tokens: 1_000_000, calls: 100 },
-    changePolicy: rng.weighted({ allow: 8, review: 1, forbid: 1 }), retention: rng.weighted({ standard: 9, 'metadata-only': 1 }), whenDone: rng.weighted({ end: 7, 'await-input': 2 }), turns: rng.whole(2, 6),
+    changePolicy: rng.weighted({ allow: 8, review: 1, forbid: 1 }), retention: rng.weighted({ standard: 9, 'metadata-only': 1 }), whenDone: rng.weighted({ end: 7, 'await-input': 2 }), turns: rng.whole(2, 6), tools: [],
   };
 }
 

@@ -15,7 +15,7 @@ import { SimulatedStore, type Sabotage } from './store.js';
 import { policy, profiles, registry, roles, TENANT } from './tenant.js';
 import { World } from './world.js';
 
-export interface Saboteur extends Sabotage, ProcessSabotage { readonly setting?: Partial<Setting> }
+export interface Saboteur extends Sabotage, ProcessSabotage { readonly setting?: Partial<Setting>; /** A saboteur may keep the rest from coming: no need to wait for it for long. */ readonly calmStepsMax?: number }
 export interface Trouble { readonly who: string; readonly what: string; readonly message: string }
 export interface Simulated {
   readonly seed: number;
@@ -124,7 +124,7 @@ class Simulation {
       say('roles', fact('roles.published', roles)), say('budget', fact('allowance.granted', { amounts: setting.allowance, reason: 'to begin with' })),
     ]);
     this.talk(opening);
-    for (let r = 1; r <= setting.runs; r++) this.talk(people.begin({ run: `run-${r}`, budget: setting.budget, retention: setting.retention, whenDone: setting.whenDone, changePolicy: setting.changePolicy }));
+    for (let r = 1; r <= setting.runs; r++) this.talk(people.begin({ run: `run-${r}`, budget: setting.budget, retention: setting.retention, whenDone: setting.whenDone, changePolicy: setting.changePolicy, tools: setting.tools }));
     await sched.settle();
     while (sched.steps < setting.stepsMax) {
       const w = setting.weights;
@@ -143,7 +143,7 @@ class Simulation {
   async calm(): Promise<void> {
     const { sched } = this;
     this.store.calm = true; this.world.calm = true; this.model.calm = true;
-    const until = sched.steps + CALM_STEPS_MAX;
+    const until = sched.steps + (this.saboteur.calmStepsMax ?? CALM_STEPS_MAX);
     let idle = 0;
     let position = -1;
     await sched.settle();

@@ -19,7 +19,9 @@ export const num = (v: unknown): number => Number(v);
 export const of = (v: unknown, k: string): unknown => (v as { readonly [k: string]: unknown } | null)?.[k];
 
 export function recordOf(sim: Simulated): Record {
-  const events = sim.store.held.lane.map((h): Event => ({ ...(h.event as unknown as Event), position: h.position, raw: h.event as unknown as Event['raw'] }));
+  // each stream's own copy: what readers of a run get
+  const kept = [...sim.store.held.tenants.values()].flatMap((t) => [...t.streams.values()].flatMap((s) => s.events)).sort((a, b) => a.position - b.position);
+  const events = kept.map((h): Event => ({ ...(h.event as unknown as Event), position: h.position, raw: h.event as unknown as Event['raw'] }));
   const runs = new Map<string, Event[]>();
   for (const e of events) if (e.stream.startsWith('run/')) runs.set(e.stream, [...(runs.get(e.stream) ?? []), e]);
   return { events, runs, sim, held: sim.store.held };
