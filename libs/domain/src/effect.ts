@@ -58,7 +58,7 @@ export interface Effect {
 
 /** Which stages an event may find, and what it leaves. `same`: the stage stays. */
 export const EFFECT_MOVES: { readonly [T in EventType]?: { readonly from: readonly Stage[]; readonly to: Stage | 'same' } } = {
-  'approval.requested': { from: ['intended', 'not-sent'], to: 'awaiting-approval' },
+  'approval.requested': { from: ['intended', 'not-sent', 'permitted'], to: 'awaiting-approval' },
   'effect.permitted': { from: ['intended', 'awaiting-approval', 'not-sent', 'permitted', 'unknown'], to: 'permitted' },
   'effect.denied': { from: ['intended', 'awaiting-approval', 'not-sent', 'permitted'], to: 'denied' },
   'effect.withdrawn': { from: ['intended', 'awaiting-approval', 'not-sent', 'permitted'], to: 'withdrawn' },
