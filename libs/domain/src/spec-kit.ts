@@ -103,7 +103,7 @@ export class History {
     const j = this.append(writer, facts, actor);
     if (j.kind === 'refused') throw new Error(`${j.code}: ${j.message}`);
   }
-  view(open: DecisionView['open'] = this.open()): DecisionView { return { state: this.state, open, tenant: { ...this.tenant }, balance: this.balance, now: this.now }; }
+  view(open: DecisionView['open'] = this.open()): DecisionView { return { state: this.state, open, tenant: { ...this.tenant }, balance: this.balance, suspect: false, standing: [], now: this.now }; }
   open(): DecisionView['open'] {
     return Object.values(this.state.effects).filter((e) => e.stage === 'in-flight' || e.stage === 'unknown').map((e) => ({ effect: e.effect, tool: e.tool, scopeKey: e.scopeKey, kind: e.contract.kind, stage: e.stage as 'unknown', generation: e.generation, run: 'r' }));
   }
