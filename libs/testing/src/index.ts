@@ -11,3 +11,4 @@ export {
 } from './provider-emulator/index.js';
 export * from './world-emulator/index.js';
 export { FIXTURE_BUG, FIXTURE_REPO_FILES, makeFixtureRepo } from './fixture-repo.js';
+export * from './stack/index.js';

@@ -1,0 +1,56 @@
+/**
+ * Which services make a stack, where their programs lie, and which settings each of them gets: no more than it needs.
+ *
+ * S1. A service hears only its own bus password, and only the secrets of its own trade (law: one user and one role per service).
+ *
+ * Rows: SVC-1, SVC-4, SEC-4.
+ */
+import { fileURLToPath } from 'node:url';
+import type { BusUser } from '@n17q/bus';
+import type { ServiceName } from '@n17q/domain';
+import type { RoleUrls } from '@n17q/event-log';
+
+/** In the order of starting; stopping goes the other way round. */
+export const STACK_SERVICES: readonly ServiceName[] = ['event-store', 'checkpoint-sealer', 'policy-gate', 'context-compiler', 'provider-gateway', 'effect-reconciler', 'api'];
+
+/** Everything that the services of one stack are told. */
+export interface Site {
+  readonly natsUrl: string;
+  readonly busPasswords: Readonly<Record<BusUser, string>>;
+  /** When the server gives all of them one user: its name. */
+  readonly busUser?: string;
+  readonly databases: RoleUrls;
+  readonly artifactsDir: string;
+  readonly scratchDir: string;
+  /** One file per provider account. */
+  readonly credentialsDir: string;
+  /** One file per tool credential. */
+  readonly toolCredentialsDir: string;
+  /** 64 hex digits. */
+  readonly continuationKey: string;
+  readonly scopeKey: string;
+  /** JSON: [{token, tenant, person}]. */
+  readonly tokensFile: string;
+  /** 0: the system chooses. */
+  readonly apiPort: number;
+  /** Settings for all services, such as N17Q_SWEEP_MS. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** The built program of a service: `main` runs it as a process, `index` exports `start(settings)`. */
+export const serviceProgram = (service: ServiceName, which: 'main' | 'index'): string =>
+  fileURLToPath(new URL(`../../../../apps/${service}/dist/${which}.js`, import.meta.url));
+
+const OWN: { readonly [S in ServiceName]: (s: Site) => Readonly<Record<string, string>> } = {
+  'event-store': (s) => ({ N17Q_DATABASE_URL: s.databases.store }),
+  'checkpoint-sealer': (s) => ({ N17Q_ARTIFACTS_DIR: s.artifactsDir }),
+  'context-compiler': (s) => ({ N17Q_ARTIFACTS_DIR: s.artifactsDir }),
+  'policy-gate': () => ({}),
+  'effect-reconciler': (s) => ({ N17Q_ARTIFACTS_DIR: s.artifactsDir, N17Q_SCRATCH_DIR: s.scratchDir, N17Q_SCOPE_KEY: s.scopeKey, N17Q_TOOL_CREDENTIALS_DIR: s.toolCredentialsDir }),
+  'provider-gateway': (s) => ({ N17Q_ARTIFACTS_DIR: s.artifactsDir, N17Q_CREDENTIALS_DIR: s.credentialsDir, N17Q_CONTINUATION_KEY: s.continuationKey }),
+  api: (s) => ({ N17Q_DATABASE_URL: s.databases.api, N17Q_ARTIFACTS_DIR: s.artifactsDir, N17Q_SCRATCH_DIR: s.scratchDir, N17Q_API_TOKENS_FILE: s.tokensFile, N17Q_API_HOST: '127.0.0.1', N17Q_API_PORT: String(s.apiPort) }),
+};
+
+export const settingsOf = (service: ServiceName, s: Site): Readonly<Record<string, string>> => ({
+  ...s.settings, N17Q_NATS_URL: s.natsUrl, N17Q_NATS_PASSWORD: s.busPasswords[service], ...(s.busUser === undefined ? {} : { N17Q_NATS_USER: s.busUser }), ...OWN[service](s), // keeps S1
+});
