@@ -1,0 +1,105 @@
+import type { Command } from 'commander';
+import { migrate } from '@n17q/event-log';
+import { dataDir, placesIn } from '../stack/places.js';
+import { readSecrets } from '../stack/secrets.js';
+import { statusOf, type Status } from '../stack/status.js';
+import { isSupervised, readState, type StackState } from '../stack/state.js';
+import { AlreadySupervised, supervise } from '../stack/supervisor.js';
+import { down, up } from '../stack/up.js';
+import { line, table } from '../terminal/plain.js';
+import { Trouble } from '../trouble.js';
+import { outputOf } from './output.js';
+
+const places = () => placesIn(dataDir());
+const ago = (iso: string): string => {
+  const s = Math.max(0, Math.round((Date.now() - Date.parse(iso)) / 1000));
+  return s < 90 ? `${s} s ago` : s < 5400 ? `${Math.round(s / 60)} min ago` : s < 129_600 ? `${Math.round(s / 3600)} h ago` : iso.slice(0, 10);
+};
+
+function readyText(s: StackState, fresh: boolean): string {
+  return [
+    fresh ? 'The stack is ready.' : 'The stack was running already.',
+    ...(s.apiUrl === null ? [] : [`  API       ${s.apiUrl}  (token: ${places().tokens})`]),
+    ...s.parts.filter((p) => p.kind === 'server').map((p) => `  ${p.name.padEnd(9)} ${p.address ?? ''}`),
+    `  data      ${places().data}`,
+    ...s.notes,
+    'Next: ./n17q status, ./n17q runs, ./n17q show RUN, ./n17q down',
+  ].join('\n');
+}
+
+function statusText(s: Status): string {
+  const head = s.stack === 'stopped' ? 'The stack is stopped. ./n17q up starts it.' : `The stack is ${s.stack} (version ${s.version ?? '?'}, ${s.mode === 'separate' ? 'each service its own process' : 'all services in one process'}).`;
+  const rows = s.parts.map((p) => [p.name, p.state, `pid ${p.pid}`, `since ${ago(p.since)}`, p.version, p.address ?? '']);
+  return [head, ...(rows.length === 0 ? [] : [table(rows)]), ...s.problems.map((p) => `! ${line(p, 400)}`), ...s.notes.map((n) => `  ${n}`)].join('\n');
+}
+
+async function apiSilence(apiUrl: string): Promise<string | undefined> {
+  try {
+    await fetch(`${apiUrl}/v1/runs`, { signal: AbortSignal.timeout(3_000) }).then((r) => r.body?.cancel());
+    return undefined;
+  } catch {
+    return `The API at ${apiUrl} does not answer.`;
+  }
+}
+
+async function foreground(mode: StackState['mode']): Promise<void> {
+  const say = (l: string): void => { process.stdout.write(`${l}\n`); };
+  let stack;
+  try {
+    stack = await supervise({ places: places(), mode, progress: (s) => say(`${s} …`) });
+  } catch (e) {
+    throw e instanceof AlreadySupervised ? new Trouble('A stack is running already: run ./n17q down first.') : e;
+  }
+  const asked = new Promise<void>((resolve) => { for (const s of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(s, () => resolve()); });
+  say(readyText(readState(places().state) as StackState, true));
+  say('Ctrl-C stops it.');
+  await asked;
+  await stack.stop((s) => say(`${s} …`));
+  process.exit(0); // services that lived here may have left timers
+}
+
+export function stackCommands(n17q: Command): void {
+  n17q.command('up').description('start the local stack and leave it running')
+    .option('--separate', 'each service as its own process')
+    .option('--foreground', 'stay until Ctrl-C')
+    .addHelpText('after', `
+Settings: N17Q_DATA_DIR (default .data), N17Q_API_PORT (7417; 0: any), N17Q_NATS_PORT, N17Q_POSTGRES_PORT,
+N17Q_PROVIDERS_FILE (default providers.json of the data folder), N17Q_TEST_CMD, N17Q_TICKETS_URL.
+With N17Q_NATS_URL and N17Q_DATABASE_URL (the owner's) those servers are used; bus passwords come from
+N17Q_NATS_PASSWORDS_FILE, else from the URL (one user for all services), else they are the stack's own.`)
+    .action(async (o: { separate?: boolean; foreground?: boolean }, command: Command) => {
+      const mode = o.separate === true ? 'separate' : 'one-process';
+      if (o.foreground === true) return foreground(mode);
+      const out = outputOf(command);
+      const { state, fresh } = await up(places(), mode, out.step);
+      out.answer({ fresh, mode: state.mode, apiUrl: state.apiUrl, tokensFile: places().tokens, dataDir: places().data, notes: state.notes }, () => readyText(state, fresh));
+    });
+
+  n17q.command('down').description('stop the local stack').action(async (_o: object, command: Command) => {
+    const out = outputOf(command);
+    const stopped = await down(places(), out.step);
+    out.answer({ stopped }, () => (stopped.length === 0 ? 'Nothing was running.' : 'The stack is stopped; its data stays.'));
+  });
+
+  n17q.command('status').description('what runs, since when, and what is wrong').action(async (_o: object, command: Command) => {
+    const s = await statusOf(places().state, apiSilence);
+    outputOf(command).answer(s, () => statusText(s));
+  });
+
+  n17q.command('migrate').description('bring the database up to date (up does it for the local stack)').action(async (_o: object, command: Command) => {
+    const url = migrationUrl();
+    const applied = await migrate(url);
+    outputOf(command).answer({ applied }, () => (applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`));
+  });
+}
+
+/** The owner's URL: the caller's, or the running local stack's. */
+function migrationUrl(): string {
+  const given = process.env['N17Q_DATABASE_URL'];
+  if (given !== undefined && given !== '') return given;
+  const state = readState(places().state);
+  const secrets = readSecrets(places().secrets);
+  const address = state?.parts.find((p) => p.name === 'Postgres')?.address;
+  if (!isSupervised(state) || address === undefined || secrets === undefined) throw new Trouble('Set N17Q_DATABASE_URL to the database of its owner, or run ./n17q up, which migrates the local one.', true);
+  return `postgres://postgres:${encodeURIComponent(secrets.superuser)}@${address}/n17q`;
+}

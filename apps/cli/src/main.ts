@@ -1,0 +1,16 @@
+/** `n17q …`: every command, its words and its exit codes: 0 done, 1 it could not be done, 2 it was asked for wrongly. */
+import { program } from './program.js';
+import { CommanderError } from 'commander';
+import { sentenceOf, Trouble } from './trouble.js';
+
+process.stdout.on('error', (e: NodeJS.ErrnoException) => { if (e.code === 'EPIPE') process.exit(0); }); // the reader has seen enough
+
+try {
+  await program().parseAsync(process.argv);
+} catch (e) {
+  if (e instanceof CommanderError) process.exitCode = e.exitCode === 0 ? 0 : 2; // commander has said what was wrong
+  else {
+    process.stderr.write(`n17q: ${sentenceOf(e)}\n`);
+    process.exitCode = e instanceof Trouble ? e.exitCode : 1;
+  }
+}

@@ -1,0 +1,116 @@
+/** What the caller's environment says about the local stack. Wrong settings are one sentence each (exit code 2). */
+import { existsSync, readFileSync } from 'node:fs';
+import { BUS_USERS, type BusUser } from '@n17q/bus';
+import type { ProviderAccount } from '@n17q/domain';
+import { geminiAccount } from '@n17q/testing';
+import { Trouble } from '../trouble.js';
+import type { Places } from './places.js';
+import type { Secrets } from './secrets.js';
+
+export const API_PORT = 7417;
+
+export interface GivenServers { readonly natsUrl: string; readonly ownerUrl: string; readonly busUser?: string; readonly busPasswords: Readonly<Record<BusUser, string>> }
+export interface StackSettings {
+  /** Undefined: the stack starts its own. */
+  readonly given: GivenServers | undefined;
+  readonly apiPort: number;
+  /** 0: the server chooses. */
+  readonly natsPort: number;
+  readonly postgresPort: number;
+  readonly testCommand: readonly string[] | undefined;
+  readonly ticketsUrl: string | undefined;
+  readonly accounts: readonly ProviderAccount[];
+  /** For all services: their tuning, as the caller set it. */
+  readonly tuning: Readonly<Record<string, string>>;
+}
+
+const TUNING = ['N17Q_SWEEP_MS', 'N17Q_SWEEP_OLDER_MS', 'N17Q_LOG_LEVEL', 'N17Q_RUNS_AT_ONCE', 'N17Q_GENERATION_TIMEOUT_MS', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_TRACES_EXPORTER'] as const;
+
+function port(env: NodeJS.ProcessEnv, name: string, or: number): number {
+  const v = env[name];
+  if (v === undefined || v === '') return or;
+  if (!/^\d{1,5}$/.test(v) || Number(v) > 65_535) throw new Trouble(`${name} must be a port from 0 to 65535, not "${v}".`, true);
+  return Number(v);
+}
+
+function url(name: string, text: string, schemes: readonly string[]): URL {
+  const parsed = URL.canParse(text) ? new URL(text) : undefined;
+  if (parsed === undefined || !schemes.includes(parsed.protocol)) throw new Trouble(`${name} must be a URL that begins with ${schemes.map((s) => `${s}//`).join(' or ')}.`, true);
+  return parsed;
+}
+
+/**
+ * Both servers of the caller, or none. Bus credentials: N17Q_NATS_PASSWORDS_FILE (JSON, bus user → password, one user per service); else user and
+ * password of the URL, for all services alike; else the stack's own passwords, for a server that was configured with them or asks for none.
+ */
+function givenServers(env: NodeJS.ProcessEnv, secrets: Secrets): GivenServers | undefined {
+  const nats = env['N17Q_NATS_URL'] || undefined;
+  const database = env['N17Q_DATABASE_URL'] || undefined;
+  if (nats === undefined && database === undefined) return undefined;
+  if (nats === undefined || database === undefined) throw new Trouble(`Set ${nats === undefined ? 'N17Q_NATS_URL' : 'N17Q_DATABASE_URL'} too, or unset the other: the stack uses both of your servers or starts both itself.`, true);
+  url('N17Q_DATABASE_URL', database, ['postgres:', 'postgresql:']);
+  const at = url('N17Q_NATS_URL', nats.split(',')[0] as string, ['nats:', 'tls:']);
+  const natsUrl = nats.replaceAll(/\/\/[^@/,]*@/gu, '//');
+  const file = env['N17Q_NATS_PASSWORDS_FILE'] || undefined;
+  if (file !== undefined) return { natsUrl, ownerUrl: database, busPasswords: passwordsFrom(file) };
+  if (at.username !== '') {
+    const password = decodeURIComponent(at.password);
+    if (password === '') throw new Trouble('N17Q_NATS_URL names a user without a password: give one, or N17Q_NATS_PASSWORDS_FILE.', true);
+    return { natsUrl, ownerUrl: database, busUser: decodeURIComponent(at.username), busPasswords: Object.fromEntries(BUS_USERS.map((u) => [u, password])) as Record<BusUser, string> };
+  }
+  return { natsUrl, ownerUrl: database, busPasswords: secrets.bus };
+}
+
+function passwordsFrom(file: string): Record<BusUser, string> {
+  const read = json(file, 'N17Q_NATS_PASSWORDS_FILE') as Partial<Record<BusUser, unknown>> | null;
+  const missing = BUS_USERS.filter((u) => typeof read?.[u] !== 'string' || read[u] === '');
+  if (missing.length > 0) throw new Trouble(`${file} has no password of ${missing.join(', ')}: each bus user needs one.`, true);
+  return read as Record<BusUser, string>;
+}
+
+function json(file: string, what: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as unknown;
+  } catch (e) {
+    throw new Trouble(`${what} ${file} cannot be read as JSON (${e instanceof Error ? e.message : String(e)}): correct it and run the command again.`, true);
+  }
+}
+
+/** `{"accounts": [{"account", "endpoint"?, "models": [names], "scope"?}]}`; no file: no account. */
+function accountsFrom(file: string, named: boolean): readonly ProviderAccount[] {
+  if (!existsSync(file)) {
+    if (named) throw new Trouble(`N17Q_PROVIDERS_FILE ${file} does not exist: create it or unset the setting.`, true);
+    return [];
+  }
+  const { accounts } = (json(file, 'the providers file') ?? {}) as { readonly accounts?: unknown };
+  if (!Array.isArray(accounts)) throw new Trouble(`The providers file ${file} must hold {"accounts": [{"account": NAME, "models": [NAME, …]}]}.`, true);
+  return accounts.map((a: unknown) => {
+    const { account, endpoint, models, scope } = (a ?? {}) as { account?: unknown; endpoint?: unknown; models?: unknown; scope?: unknown };
+    if (typeof account !== 'string' || !/^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$/.test(account) || !Array.isArray(models) || models.length === 0) throw new Trouble(`The providers file ${file} must name each account in lower-case letters and digits, with its models.`, true);
+    try {
+      return geminiAccount(account, typeof endpoint === 'string' ? url(`endpoint of ${account}`, endpoint, ['http:', 'https:']).href.replace(/\/$/u, '') : 'https://generativelanguage.googleapis.com', models.map(String), typeof scope === 'string' ? scope : account);
+    } catch (e) {
+      if (e instanceof RangeError) throw new Trouble(`The providers file ${file}: ${e.message}.`, true);
+      throw e;
+    }
+  });
+}
+
+/** Program and arguments out of one line, as a person types it: words, and words in quotes. No shell is involved. */
+export function wordsOf(commandLine: string): readonly string[] {
+  const words = [...commandLine.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/gu)].map((m) => m[1] ?? m[2] ?? m[3] ?? '');
+  if (words.length === 0) throw new Trouble('The test command is empty: give a program and its arguments.', true);
+  return words;
+}
+
+export function stackSettings(places: Places, secrets: Secrets, env: NodeJS.ProcessEnv = process.env): StackSettings {
+  const test = env['N17Q_TEST_CMD'] || undefined;
+  const tickets = env['N17Q_TICKETS_URL'] || undefined;
+  return {
+    given: givenServers(env, secrets), apiPort: port(env, 'N17Q_API_PORT', API_PORT), natsPort: port(env, 'N17Q_NATS_PORT', 0), postgresPort: port(env, 'N17Q_POSTGRES_PORT', 0),
+    testCommand: test === undefined ? undefined : wordsOf(test),
+    ticketsUrl: tickets === undefined ? undefined : url('N17Q_TICKETS_URL', tickets, ['http:', 'https:']).href.replace(/\/$/u, ''),
+    accounts: accountsFrom(places.providers, (env['N17Q_PROVIDERS_FILE'] ?? '') !== ''),
+    tuning: Object.fromEntries(TUNING.flatMap((n) => (env[n] === undefined || env[n] === '' ? [] : [[n, env[n]]]))),
+  };
+}
