@@ -6,7 +6,8 @@ import { sentenceOf, Trouble } from './trouble.js';
 process.stdout.on('error', (e: NodeJS.ErrnoException) => { if (e.code === 'EPIPE') process.exit(0); }); // the reader has seen enough
 
 try {
-  await program().parseAsync(process.argv);
+  if (process.argv.length === 2) program().outputHelp();
+  else await program().parseAsync(process.argv);
 } catch (e) {
   if (e instanceof CommanderError) process.exitCode = e.exitCode === 0 ? 0 : 2; // commander has said what was wrong
   else {

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { demoCommand } from './commands/demo.js';
 import { stackCommands } from './commands/stack.js';
 import { productVersion } from './stack/supervisor.js';
 
@@ -7,10 +8,9 @@ export function program(): Command {
     .description('Durable runs for AI agents: a run survives the loss of any process, session or model.')
     .version(productVersion(), '-V, --version')
     .option('--json', 'answer with JSON')
-    .showHelpAfterError('(./n17q --help lists the commands)')
-    .showSuggestionAfterError(true)
-    .exitOverride()
-    .action(() => { n17q.outputHelp(); });
+    .configureOutput({ outputError: (text, write) => write(`n17q: ${text.replace(/^error: /u, '').trim().replace(/\.?\s*\n\s*/gu, ' ').replace(/\.$/u, '')}; ./n17q --help lists the commands.\n`) })
+    .exitOverride();
   stackCommands(n17q);
+  demoCommand(n17q);
   return n17q;
 }

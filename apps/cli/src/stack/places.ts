@@ -12,6 +12,8 @@ export interface Places {
   readonly lock: string;
   readonly seeded: string;
   readonly tokens: string;
+  /** The demo's tenants with their tokens, so that its runs can be looked at later. */
+  readonly demos: string;
   readonly postgres: string;
   readonly nats: string;
   readonly artifacts: string;
@@ -27,7 +29,7 @@ export const dataDir = (env: NodeJS.ProcessEnv = process.env): string => resolve
 
 export const placesIn = (data: string, env: NodeJS.ProcessEnv = process.env): Places => ({
   data,
-  secrets: join(data, 'secrets.json'), state: join(data, 'stack.json'), lock: join(data, 'stack.lock'), seeded: join(data, 'seeded.json'), tokens: join(data, 'tokens.json'),
+  secrets: join(data, 'secrets.json'), state: join(data, 'stack.json'), lock: join(data, 'stack.lock'), seeded: join(data, 'seeded.json'), tokens: join(data, 'tokens.json'), demos: join(data, 'demos.json'),
   postgres: join(data, 'postgres'), nats: join(data, 'nats'), artifacts: join(data, 'artifacts'), scratch: join(data, 'scratch'), logs: join(data, 'logs'),
   providers: resolve(env['N17Q_PROVIDERS_FILE'] || join(data, 'providers.json')),
   credentials: resolve(env['N17Q_CREDENTIALS_DIR'] || join(data, 'credentials', 'providers')),

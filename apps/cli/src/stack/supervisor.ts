@@ -16,6 +16,7 @@ import { isolationNotice, probeIsolation } from '@n17q/tools';
 import { sentenceOf, Trouble } from '../trouble.js';
 import { startFleet, type Once, type ServicePart } from './fleet.js';
 import { makePlaces, ROOT, type Places } from './places.js';
+import { demoTokens } from './tokens.js';
 import { secretsIn, type Secrets } from './secrets.js';
 import { LOCAL_TENANT, seedTenant } from './seed.js';
 import { refuseTakenPort, startOwnServers, type ServerPart } from './servers.js';
@@ -32,10 +33,7 @@ export interface SuperviseOptions {
   readonly once?: Once;
   /** See startOwnServers. */
   readonly observer?: string;
-  /** More entries for the API's tokens file. */
-  readonly tokens?: readonly ApiToken[];
 }
-export interface ApiToken { readonly token: string; readonly tenant: string; readonly person: string }
 export interface Supervised {
   readonly site: Site;
   readonly secrets: Secrets;
@@ -122,7 +120,7 @@ class Supervisor {
     const bus = { natsUrl: given.natsUrl, busPasswords: given.busPasswords, ...(given.busUser === undefined ? {} : { busUser: given.busUser }) };
     const { databases } = await fitServers({ ownerUrl: given.ownerUrl, rolePasswords: secrets.roles, ...bus });
     const { incarnation } = await checkSchema(databases.store);
-    writeFileSync(p.tokens, `${JSON.stringify([{ token: secrets.apiToken, tenant: LOCAL_TENANT, person: 'operator' }, ...(this.o.tokens ?? [])], null, 2)}\n`, { mode: 0o600 });
+    writeFileSync(p.tokens, `${JSON.stringify([{ token: secrets.apiToken, tenant: LOCAL_TENANT, person: 'operator' }, ...demoTokens(p.demos)], null, 2)}\n`, { mode: 0o600 });
     const apiPort = settings.apiPort === 0 ? await freePort() : settings.apiPort;
     const site: Site = {
       ...bus, databases, artifactsDir: p.artifacts, scratchDir: p.scratch, credentialsDir: p.credentials, toolCredentialsDir: p.toolCredentials,
@@ -155,13 +153,15 @@ class Supervisor {
     await end(this.services.filter((s) => s.name !== 'event-store')); // drained while the store still answers them
     await end(this.services.filter((s) => s.name === 'event-store'));
     this.services.length = 0;
+    this.write();
     for (const name of ['NATS', 'Postgres']) {
       const found = this.servers.filter((s) => s.name === name);
       if (found.length === 0) continue;
       progress(`stopping ${name}`);
       await end(found);
+      this.servers.splice(this.servers.indexOf(found[0] as ServerPart), 1);
+      this.write();
     }
-    this.servers.length = 0;
     if (wasReady) removeState(this.o.places.state);
   }
   fail(sentence: string): void {

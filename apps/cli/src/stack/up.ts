@@ -75,7 +75,7 @@ export async function down(p: Places, say: Say): Promise<readonly string[]> {
   const tell = (name: string): void => { stopped.push(name); say(`${name} stopped`); };
   if (isSupervised(state)) {
     process.kill(state.supervisor.pid, 'SIGTERM');
-    const known = new Set(state.parts.map((part) => part.name));
+    const known = new Set(state.parts.toReversed().map((part) => part.name));
     const deadlineMs = performance.now() + DOWN_MS_MAX;
     while (isRecordedAlive(state.supervisor)) {
       const left = readState(p.state)?.parts ?? [];

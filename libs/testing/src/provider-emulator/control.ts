@@ -5,6 +5,7 @@
  * |---|---|
  * | GET /control/ledger | the ledger |
  * | GET /control/requests/N/body | body of request N |
+ * | GET /control/issued | every opaque value that was issued |
  * | POST /control/accounts {name, key} · DELETE /control/accounts/NAME | adds, removes |
  * | PUT /control/scenario {steps, …} | what the model says from now on |
  * | PUT /control/strict {account?, model?, prefix?, frame?} | switches |
@@ -25,6 +26,7 @@ import { sha256 } from './signatures.js';
 export interface EmulatorControl {
   ledger(): LedgerView;
   requestBody(order: number): string | undefined;
+  issued(): readonly string[];
   setScenario(scenario: Script): void;
   setStrict(strict: Partial<Strictness>): void;
   setErrors(form: { readonly phrasing?: Phrasing; readonly wrap?: boolean }): void;
@@ -55,6 +57,7 @@ function obey(emulator: EmulatorControl, what: string, order: Readonly<Record<st
   if (removed !== undefined) return { removed: emulator.removeAccount(removed) };
   switch (what) {
     case 'GET ledger': return emulator.ledger();
+    case 'GET issued': return { values: emulator.issued() };
     case 'GET held': return { held: emulator.held() };
     case 'POST release': return { released: emulator.release(order['order'] as number | undefined) };
     case 'POST accounts': {

@@ -106,6 +106,7 @@ export class ProviderEmulator implements EmulatorControl {
 
   ledger(): LedgerView { return this.#ledger.view(); }
   requestBody(order: number): string | undefined { return this.#ledger.body(order); }
+  issued(): readonly string[] { return [...this.#signatures.issued]; }
   setScenario(scenario: Scenario): void { this.#scenario = scenario; }
   setStrict(strict: Partial<Strictness>): void { this.#strict = { ...this.#strict, ...strict }; }
   setErrors(form: { readonly phrasing?: Phrasing; readonly wrap?: boolean }): void {

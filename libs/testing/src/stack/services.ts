@@ -48,7 +48,7 @@ const OWN: { readonly [S in ServiceName]: (s: Site) => Readonly<Record<string, s
   'policy-gate': () => ({}),
   'effect-reconciler': (s) => ({ N17Q_ARTIFACTS_DIR: s.artifactsDir, N17Q_SCRATCH_DIR: s.scratchDir, N17Q_SCOPE_KEY: s.scopeKey, N17Q_TOOL_CREDENTIALS_DIR: s.toolCredentialsDir }),
   'provider-gateway': (s) => ({ N17Q_ARTIFACTS_DIR: s.artifactsDir, N17Q_CREDENTIALS_DIR: s.credentialsDir, N17Q_CONTINUATION_KEY: s.continuationKey }),
-  api: (s) => ({ N17Q_DATABASE_URL: s.databases.api, N17Q_ARTIFACTS_DIR: s.artifactsDir, N17Q_SCRATCH_DIR: s.scratchDir, N17Q_API_TOKENS_FILE: s.tokensFile, N17Q_API_HOST: '127.0.0.1', N17Q_API_PORT: String(s.apiPort) }),
+  api: (s) => ({ N17Q_API_DATABASE_URL: s.databases.api, N17Q_ALLOW_LOCAL_REPOS: '1', N17Q_ARTIFACTS_DIR: s.artifactsDir, N17Q_SCRATCH_DIR: s.scratchDir, N17Q_API_TOKENS_FILE: s.tokensFile, N17Q_API_HOST: '127.0.0.1', N17Q_API_PORT: String(s.apiPort) }),
 };
 
 export const settingsOf = (service: ServiceName, s: Site): Readonly<Record<string, string>> => ({
