@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { demoCommand } from './commands/demo.js';
+import { runCommands } from './commands/runs.js';
 import { stackCommands } from './commands/stack.js';
 import { productVersion } from './stack/supervisor.js';
 
@@ -11,6 +12,7 @@ export function program(): Command {
     .configureOutput({ outputError: (text, write) => write(`n17q: ${text.replace(/^error: /u, '').trim().replace(/\.?\s*\n\s*/gu, ' ').replace(/\.$/u, '')}; ./n17q --help lists the commands.\n`) })
     .exitOverride();
   stackCommands(n17q);
+  runCommands(n17q);
   demoCommand(n17q);
   return n17q;
 }

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { connectBus, serve } from '@n17q/bus';
 import { GuardedStore, PostgresEventStore, PostgresRelayLedger, startRelay } from '@n17q/event-log';
-import { numberSetting, optionalSetting, serviceLogger, setting, type Running, type ServiceStart } from '@n17q/reactor';
+import { busUser, numberSetting, optionalSetting, serviceLogger, setting, type Running, type ServiceStart } from '@n17q/reactor';
 import { storeEndpoints } from './serve-store.js';
 
 export const start: ServiceStart = async (settings): Promise<Running> => {
@@ -10,7 +10,7 @@ export const start: ServiceStart = async (settings): Promise<Running> => {
   const url = setting(settings, 'N17Q_DATABASE_URL', 'the database, in the role of the store');
   const store = await PostgresEventStore.open({ url });
   const bus = await connectBus({
-    service: 'event-store', url: setting(settings, 'N17Q_NATS_URL', 'where the bus is'), password: setting(settings, 'N17Q_NATS_PASSWORD', 'the bus password of event-store'),
+    service: 'event-store', ...busUser(settings), url: setting(settings, 'N17Q_NATS_URL', 'where the bus is'), password: setting(settings, 'N17Q_NATS_PASSWORD', 'the bus password of event-store'),
     onNotice: (n) => logger.warn({ notice: n.kind, detail: n.detail }, 'bus'),
   });
   const guarded = new GuardedStore(store, { clock: store.clock });

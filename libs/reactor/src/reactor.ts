@@ -13,7 +13,7 @@ import { fact, runOf, type Reactor, type RunId, type TenantId, type Trace } from
 import { BusStore, ServiceLog, type OutsideContent } from '@n17q/event-log';
 import { serviceLogger, type Log } from './log.js';
 import type { Running } from './main.js';
-import { numberSetting, optionalSetting, setting, type Settings } from './settings.js';
+import { busUser, numberSetting, optionalSetting, setting, type Settings } from './settings.js';
 
 export type React = (tenant: TenantId, run: RunId) => Promise<void>;
 export interface ReactorContext { readonly settings: Settings; readonly bus: Bus; readonly store: BusStore; readonly log: ServiceLog; readonly logger: Log }
@@ -49,7 +49,7 @@ function currentTrace(): Trace | undefined {
 export async function startReactor(spec: ReactorSpec, settings: Settings): Promise<Running> {
   const logger = serviceLogger(spec.service, optionalSetting(settings, 'N17Q_LOG_LEVEL') ?? 'info');
   const bus = await connectBus({
-    service: spec.service, url: setting(settings, 'N17Q_NATS_URL', 'where the bus is'), password: setting(settings, 'N17Q_NATS_PASSWORD', `the bus password of ${spec.service}`),
+    service: spec.service, ...busUser(settings), url: setting(settings, 'N17Q_NATS_URL', 'where the bus is'), password: setting(settings, 'N17Q_NATS_PASSWORD', `the bus password of ${spec.service}`),
     onNotice: (n) => logger.warn({ notice: n.kind, detail: n.detail }, 'bus'),
   });
   const store = new BusStore(bus, spec.service);

@@ -19,3 +19,5 @@ export function numberSetting(s: Settings, name: string, or: number, min: number
   if (!Number.isSafeInteger(n) || n < min || n > max) throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not "${v}"`);
   return n;
 }
+/** Where a deployment gives several services one bus user: its name. Absent: the service's own. */
+export const busUser = (s: Settings): { readonly user?: string } => { const user = optionalSetting(s, 'N17Q_NATS_USER'); return user === undefined ? {} : { user }; };

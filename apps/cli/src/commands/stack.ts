@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { migrate } from '@n17q/event-log';
-import { dataDir, placesIn } from '../stack/places.js';
-import { readSecrets } from '../stack/secrets.js';
+import { fitDatabase } from '@n17q/testing';
+import { dataDir, makePlaces, placesIn } from '../stack/places.js';
+import { readSecrets, secretsIn } from '../stack/secrets.js';
 import { statusOf, type Status } from '../stack/status.js';
 import { isSupervised, readState, type StackState } from '../stack/state.js';
 import { AlreadySupervised, supervise } from '../stack/supervisor.js';
@@ -86,15 +86,15 @@ N17Q_NATS_PASSWORDS_FILE, else from the URL (one user for all services), else th
     outputOf(command).answer(s, () => statusText(s));
   });
 
-  n17q.command('migrate').description('bring the database up to date (up does it for the local stack)').action(async (_o: object, command: Command) => {
-    const url = migrationUrl();
-    const applied = await migrate(url);
+  n17q.command('migrate').description('bring the database of N17Q_DATABASE_URL up to date, with its run-time roles (up does it by itself)').action(async (_o: object, command: Command) => {
+    makePlaces(places());
+    const { migrated: applied } = await fitDatabase(ownerUrl(), secretsIn(places().secrets).roles);
     outputOf(command).answer({ applied }, () => (applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`));
   });
 }
 
 /** The owner's URL: the caller's, or the running local stack's. */
-function migrationUrl(): string {
+function ownerUrl(): string {
   const given = process.env['N17Q_DATABASE_URL'];
   if (given !== undefined && given !== '') return given;
   const state = readState(places().state);

@@ -39,16 +39,12 @@ interface Scene { readonly stack: Supervised; readonly emulators: Emulators; rea
 
 const partOf = (s: Supervised, name: ServiceName): ServicePart => s.services.find((x) => x.name === name) as ServicePart;
 
-async function publish(scene: Omit<Scene, 'wiretap'>, accounts: readonly ('first' | 'second')[]): Promise<void> {
-  await scene.desk.profiles(profilesOf(accounts.map((a) => geminiAccount(ACCOUNTS[a], scene.emulators.provider.url, [MODELS[a]]))));
-}
-
-async function setTenant(scene: Omit<Scene, 'wiretap'>): Promise<void> {
+async function setTenant(scene: Scene): Promise<void> {
   await scene.desk.documents({
     policy: { ...FIRST_POLICY, leaseMs: LEASE_MS }, roles: OPERATOR_ROLES, allowance: FIRST_ALLOWANCE,
     registry: { tools: codingTools({ isolation: await probeIsolation(), testCommand: scene.repo.testCommand, ticketsUrl: scene.emulators.world.url }) },
   });
-  await publish(scene, ['first', 'second']);
+  await scene.desk.profiles(profilesOf((['first', 'second'] as const).map((a) => geminiAccount(ACCOUNTS[a], scene.emulators.provider.url, [MODELS[a]]))));
 }
 
 /** The world has the ticket and says nothing; the process that waits for its word dies. */
@@ -69,7 +65,7 @@ function undefinedUnless(world: Emulators['world']): true | undefined {
   return ledgerSays > 0 ? true : undefined;
 }
 
-async function play(scene: Scene, run: RunId, watch: Watch): Promise<void> {
+async function play(scene: Scene, watch: Watch): Promise<void> {
   await killReconciler(scene, watch);
   await watch.until('the effect as unknown', STEP_MS, (e) => first(e, 'effect.outcome-unknown'));
   await watch.until('the look that settles it', STEP_MS, (e) => first(e, 'effect.reconciled'));
@@ -83,14 +79,13 @@ async function play(scene: Scene, run: RunId, watch: Watch): Promise<void> {
   await watch.until('its acceptance', STEP_MS, (e) => first(e, 'generation.accepted', (d) => d.attempt === rebuilt.data.attempt));
   scene.say('>> the provider accepted the rebuilt continuation, byte for byte');
   scene.say(`>> the account ${ACCOUNTS.first} is removed, here and at the provider`);
-  await publish(scene, ['second']);
+  await scene.desk.removeAccount(ACCOUNTS.first);
   await scene.emulators.provider.removeAccount(ACCOUNTS.first);
   await watch.until('a second segment', STEP_MS, (e) => all(e, 'segment.started')[1]);
   await watch.until('the end of the run', STEP_MS, (e) => first(e, 'run.ended'));
-  await scene.desk.settled(run);
 }
 
-async function count(scene: Scene, places: Places, run: RunId, watch: Watch, repoBefore: string): Promise<readonly Finding[]> {
+async function count(scene: Scene, places: Places, run: RunId, repoBefore: string): Promise<readonly Finding[]> {
   const { provider, world } = scene.emulators;
   const [ledger, tickets, issued] = [await provider.ledger(), await world.tickets(), await provider.issued()];
   const needles = new Needles(issued);
@@ -136,14 +131,13 @@ export async function runDemo(o: DemoOptions): Promise<DemoOutcome> {
     rememberDemo(o.places.demos, { token, tenant, person: 'operator' });
     const observer = randomBytes(24).toString('base64url');
     const once: Once = new Map([['provider-gateway', { N17Q_FAILPOINT: `generation.before-request-after-results@${KILLED_BEFORE_REQUEST}` }]]);
-    const env = { N17Q_SWEEP_MS: '50', N17Q_SWEEP_OLDER_MS: '0', ...process.env, N17Q_NATS_URL: '', N17Q_DATABASE_URL: '', N17Q_API_PORT: '0' };
+    const env = { ...process.env, N17Q_NATS_URL: '', N17Q_DATABASE_URL: '', N17Q_API_PORT: '0' };
     const stack = await supervise({ places: o.places, mode: 'separate', env, progress: say, once, observer });
     ends.push(() => stack.stop(say));
     o.signal.throwIfAborted();
     const wiretap = await tap(stack.site.natsUrl, observer);
     ends.push(() => wiretap.stop());
-    const desk = await openDesk({ stack, places: o.places, tenant, token, keys: emulators.provider.keys });
-    ends.push(() => desk.close());
+    const desk = openDesk({ stack, places: o.places, tenant, token, keys: emulators.provider.keys });
     const scene: Scene = { stack, emulators, desk, wiretap, repo, tenant, say };
     await setTenant(scene);
     const run = await desk.createRun(repo.goal, repo.path);
@@ -158,9 +152,9 @@ export async function runDemo(o: DemoOptions): Promise<DemoOutcome> {
     });
     ends.push(() => watch.stop());
     const aborted = new Promise<never>((_, reject) => { o.signal.addEventListener('abort', () => reject(new Trouble('The demo was interrupted.')), { once: true }); });
-    await Promise.race([play(scene, run, watch), aborted]);
+    await Promise.race([play(scene, watch), aborted]);
     say('counting');
-    const findings = await count(scene, o.places, run, watch, repoBefore);
+    const findings = await count(scene, o.places, run, repoBefore);
     await stopAll();
     return { tenant, run, findings, seconds: (performance.now() - began) / 1000 };
   } finally {

@@ -11,7 +11,7 @@ import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { checkSchema } from '@n17q/event-log';
 import { freePort, isRecordedAlive, recordProcess, stopRecorded, type ProcessRecord } from '@n17q/platform';
-import { fitServers, type Site } from '@n17q/testing';
+import { fitBus, fitDatabase, type Site } from '@n17q/testing';
 import { isolationNotice, probeIsolation } from '@n17q/tools';
 import { sentenceOf, Trouble } from '../trouble.js';
 import { startFleet, type Once, type ServicePart } from './fleet.js';
@@ -118,13 +118,13 @@ class Supervisor {
     }
     this.say('preparing database and streams');
     const bus = { natsUrl: given.natsUrl, busPasswords: given.busPasswords, ...(given.busUser === undefined ? {} : { busUser: given.busUser }) };
-    const { databases } = await fitServers({ ownerUrl: given.ownerUrl, rolePasswords: secrets.roles, ...bus });
+    const [{ databases }] = await Promise.all([fitDatabase(given.ownerUrl, secrets.roles), fitBus(bus)]);
     const { incarnation } = await checkSchema(databases.store);
     writeFileSync(p.tokens, `${JSON.stringify([{ token: secrets.apiToken, tenant: LOCAL_TENANT, person: 'operator' }, ...demoTokens(p.demos)], null, 2)}\n`, { mode: 0o600 });
     const apiPort = settings.apiPort === 0 ? await freePort() : settings.apiPort;
     const site: Site = {
       ...bus, databases, artifactsDir: p.artifacts, scratchDir: p.scratch, credentialsDir: p.credentials, toolCredentialsDir: p.toolCredentials,
-      continuationKey: secrets.continuationKey, scopeKey: secrets.scopeKey, tokensFile: p.tokens, apiPort, settings: settings.tuning,
+      continuationKey: secrets.continuationKey, scopeKey: secrets.scopeKey, tokensFile: p.tokens, apiPort, compileCacheDir: join(p.data, 'compiled'), settings: settings.tuning,
     };
     this.say(this.o.mode === 'separate' ? 'starting the services, each as its own process' : 'starting the services in one process');
     await startFleet({

@@ -53,7 +53,7 @@ export async function up(p: Places, mode: StackState['mode'], say: Say): Promise
   rmSync(log, { force: true });
   const supervisor = await spawnServer({
     name: 'the supervisor', command: process.execPath, args: [fileURLToPath(new URL('./supervise-main.js', import.meta.url)), mode], logFile: log,
-    env: { ...process.env, N17Q_DATA_DIR: p.data }, cwd: p.data, outlives: true,
+    env: { NODE_COMPILE_CACHE: join(p.data, 'compiled'), ...process.env, N17Q_DATA_DIR: p.data }, cwd: p.data, outlives: true,
   });
   return { state: await untilReady(p, say, () => supervisor.exit()?.code, log), fresh: true };
 }

@@ -5,7 +5,6 @@
  */
 import 'reflect-metadata';
 import pg from 'pg';
-import { DataSource } from 'typeorm';
 import { StoreFault } from '../store-fault.js';
 import { FORMAT_VERSION, STEPS } from './steps.js';
 
@@ -28,6 +27,7 @@ export function migrate(databaseUrl: string): Promise<readonly string[]> {
   return withClient(databaseUrl, async (client) => {
     await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]); // ends with the connection
     await client.query('create schema if not exists n17q');
+    const { DataSource } = await import('typeorm'); // large, and no service needs it
     const source = new DataSource({ type: 'postgres', url: databaseUrl, schema: 'n17q', migrations: STEPS, migrationsTableName: 'migrations', migrationsTransactionMode: 'each', logging: false, poolSize: 2 });
     await source.initialize();
     try {

@@ -11,17 +11,18 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { BUS_USERS, connectBus, natsConfig, type Bus, type BusUser } from '@n17q/bus';
 import type { EventEnvelope, PolicyDocument, ProviderAccount, RunId, ServiceName, TenantId, ToolMapping } from '@n17q/domain';
 import { BusStore } from '@n17q/event-log';
 import { FolderArtifactStore } from '@n17q/artifacts';
 import { Workspaces } from '@n17q/tools';
+import { freePort } from '@n17q/platform';
 import { openSandbox, type Sandbox } from '../sandbox/sandbox.js';
 import { spawnService, type ServiceHandle } from '../sandbox/service.js';
 import { until } from '../sandbox/until.js';
 import { openReader, type StoreReader } from './reader.js';
-import { fitServers } from './servers.js';
+import { fitBus, fitDatabase } from './servers.js';
 import { serviceProgram, settingsOf, STACK_SERVICES, type Site } from './services.js';
 import { createRun, FIRST_ALLOWANCE, FIRST_POLICY, OPERATOR_ROLES, profilesOf, publishDocuments, type NewRun } from './tenant.js';
 
@@ -61,6 +62,8 @@ export interface Stack {
   readonly store: BusStore;
   readonly reader: StoreReader;
   readonly workspaces: Workspaces;
+  /** Where the api of this stack answers, when it runs, and the token of `operator`. */
+  readonly api: { readonly url: string; readonly token: string };
   /** Throws for a service that is not a process of this stack. */
   service(name: ServiceName): StackService;
   createRun(run: NewRun): Promise<RunId>;
@@ -73,16 +76,16 @@ export interface Stack {
 const READY_MS = 30_000;
 const secret = (): string => randomBytes(24).toString('base64url');
 
-async function siteIn(sandbox: Sandbox, passwords: Record<BusUser, string>, o: StartStackOptions): Promise<Site> {
+async function siteIn(sandbox: Sandbox, passwords: Record<BusUser, string>, apiToken: string, o: StartStackOptions): Promise<Site> {
   const dir = (name: string): string => { const d = join(sandbox.dir, name); mkdirSync(d, { recursive: true, mode: 0o700 }); return d; };
-  const fitted = await fitServers({ ownerUrl: await sandbox.database(), rolePasswords: { store: secret(), api: secret(), reader: secret() }, natsUrl: sandbox.nats.url, busPasswords: passwords });
+  const [{ databases }] = await Promise.all([fitDatabase(await sandbox.database(), { store: secret(), api: secret(), reader: secret() }), fitBus({ natsUrl: sandbox.nats.url, busPasswords: passwords })]);
   const credentialsDir = dir('credentials');
   for (const a of o.accounts ?? []) writeFileSync(join(credentialsDir, a.account), a.key, { mode: 0o600 });
   const tokensFile = join(sandbox.dir, 'tokens.json');
-  writeFileSync(tokensFile, JSON.stringify([{ token: secret(), tenant: o.tenant ?? 'acme', person: 'operator' }]), { mode: 0o600 });
+  writeFileSync(tokensFile, JSON.stringify([{ token: apiToken, tenant: o.tenant ?? 'acme', person: 'operator' }]), { mode: 0o600 });
   return {
-    natsUrl: sandbox.nats.url, busPasswords: passwords, databases: fitted.databases, artifactsDir: dir('artifacts'), scratchDir: dir('scratch'), credentialsDir, toolCredentialsDir: dir('tool-credentials'),
-    continuationKey: randomBytes(32).toString('hex'), scopeKey: secret(), tokensFile, apiPort: 0,
+    natsUrl: sandbox.nats.url, busPasswords: passwords, databases, artifactsDir: dir('artifacts'), scratchDir: dir('scratch'), credentialsDir, toolCredentialsDir: dir('tool-credentials'),
+    continuationKey: randomBytes(32).toString('hex'), scopeKey: secret(), tokensFile, apiPort: await freePort(), compileCacheDir: fileURLToPath(new URL('../../../../.data/cache/node', import.meta.url)),
     settings: { N17Q_SWEEP_MS: String(o.sweepMs ?? 250), N17Q_SWEEP_OLDER_MS: '0', N17Q_LOG_LEVEL: 'info', ...o.settings },
   };
 }
@@ -111,6 +114,7 @@ async function startHere(name: ServiceName, env: Readonly<Record<string, string>
 export async function startStack(o: StartStackOptions = {}): Promise<Stack> {
   const passwords = Object.fromEntries(BUS_USERS.map((u) => [u, secret()])) as Record<BusUser, string>;
   const sandbox = await openSandbox({ postgres: true, nats: { configText: natsConfig({ passwords }), syncInterval: '10s' } });
+  const apiToken = secret();
   const processes = new Map<ServiceName, ProcessService>();
   const here: InProcess[] = [];
   const open: (() => Promise<unknown>)[] = [];
@@ -122,7 +126,7 @@ export async function startStack(o: StartStackOptions = {}): Promise<Stack> {
     await sandbox.close();
   })());
   try {
-    const site = await siteIn(sandbox, passwords, o);
+    const site = await siteIn(sandbox, passwords, apiToken, o);
     const wanted = o.services ?? STACK_SERVICES;
     const first = wanted.filter((s) => s === 'event-store');
     for (const group of [first, wanted.filter((s) => s !== 'event-store')]) {
@@ -141,14 +145,14 @@ export async function startStack(o: StartStackOptions = {}): Promise<Stack> {
     const store = new BusStore(bus, 'api');
     const tenant = o.tenant ?? ('acme' as TenantId);
     await publishDocuments(store, tenant, { policy: { ...FIRST_POLICY, ...o.policy }, registry: { tools: o.tools ?? [] }, roles: OPERATOR_ROLES, allowance: FIRST_ALLOWANCE, profiles: profilesOf((o.accounts ?? []).map(({ key: _, ...a }) => a)) });
-    return stackOf({ sandbox, site, tenant, bus, store, reader, processes, close });
+    return stackOf({ sandbox, site, api: { url: `http://127.0.0.1:${site.apiPort}`, token: apiToken }, tenant, bus, store, reader, processes, close });
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-function stackOf(x: Pick<Stack, 'sandbox' | 'site' | 'tenant' | 'bus' | 'store' | 'reader' | 'close'> & { readonly processes: ReadonlyMap<ServiceName, ProcessService> }): Stack {
+function stackOf(x: Pick<Stack, 'sandbox' | 'site' | 'api' | 'tenant' | 'bus' | 'store' | 'reader' | 'close'> & { readonly processes: ReadonlyMap<ServiceName, ProcessService> }): Stack {
   const events = (run: RunId): Promise<readonly EventEnvelope[]> => x.reader.events(x.tenant, run);
   return {
     ...x, events,
