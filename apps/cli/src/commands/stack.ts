@@ -53,7 +53,9 @@ async function foreground(mode: StackState['mode']): Promise<void> {
   const asked = new Promise<void>((resolve) => { for (const s of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(s, () => resolve()); });
   say(readyText(readState(places().state) as StackState, true));
   say('Ctrl-C stops it.');
+  const awake = setInterval(() => undefined, 60_000); // the processes that it waits for keep no event loop alive
   await asked;
+  clearInterval(awake);
   await stack.stop((s) => say(`${s} …`));
   process.exit(0); // services that lived here may have left timers
 }

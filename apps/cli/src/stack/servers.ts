@@ -9,7 +9,6 @@ import type { Secrets } from './secrets.js';
 import type { StackSettings } from './settings.js';
 
 const DATABASE = 'n17q';
-const DUPLICATE_DATABASE = '42P04';
 
 export interface ServerPart { readonly name: string; readonly keeper: Keeper; readonly version: string; readonly address: string; readonly log: string }
 export interface OwnServers { readonly natsUrl: string; readonly ownerUrl: string; readonly parts: readonly ServerPart[] }
@@ -72,9 +71,8 @@ async function makeDatabase(superuserUrl: string): Promise<void> {
   client.on('error', () => undefined); // the query in flight reports it
   await client.connect();
   try {
-    await client.query(`create database ${DATABASE}`);
-  } catch (e) {
-    if ((e as { code?: string }).code !== DUPLICATE_DATABASE) throw e;
+    const there = await client.query('select from pg_database where datname = $1', [DATABASE]);
+    if (there.rowCount === 0) await client.query(`create database ${DATABASE}`);
   } finally {
     await client.end();
   }

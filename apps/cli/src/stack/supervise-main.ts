@@ -9,9 +9,11 @@ let ended: (() => void) | undefined;
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => { asked = true; ended?.(); });
 
 try {
+  const awake = setInterval(() => undefined, 60_000); // the processes that it waits for keep no event loop alive
   const stack = await supervise({ places: placesIn(dataDir()), mode, progress: say });
   await new Promise<void>((resolve) => { ended = resolve; if (asked) resolve(); });
   await stack.stop(say);
+  clearInterval(awake);
   process.exit(0);
 } catch (e) {
   process.stderr.write(`${e instanceof Error ? e.message : String(e)}\n`);
