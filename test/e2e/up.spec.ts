@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createServer, type Server } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect } from 'nats';
+import { until } from '@n17q/testing';
+import { commandLine, type CommandLine } from './n17q.js';
+
+const SERVICES = ['event-store', 'checkpoint-sealer', 'policy-gate', 'context-compiler', 'provider-gateway', 'effect-reconciler', 'api'];
+interface Status { readonly stack: string; readonly mode: string | null; readonly parts: readonly { readonly name: string; readonly state: string; readonly pid: number; readonly restarts: number; readonly address?: string }[]; readonly problems: readonly string[] }
+const partsOf = (s: Status): Record<string, Status['parts'][number]> => Object.fromEntries(s.parts.map((p) => [p.name, p]));
+
+let n17q: CommandLine;
+beforeAll(() => { n17q = commandLine(); });
+afterAll(async () => { await n17q.remove(); }, 60_000);
+
+describe('words that it does not know', () => {
+  it('prints help without a command, and ends well', async () => {
+    const { code, out } = await n17q.run([]);
+    expect(code).toBe(0);
+    for (const command of ['up', 'down', 'status', 'migrate', 'runs', 'show', 'finding', 'resume', 'continue', 'pause', 'end', 'input', 'provider', 'demo']) expect(out).toMatch(new RegExp(`^ {2}${command}\\b`, 'mu'));
+  });
+
+  it.each([
+    [['stats'], /^n17q: unknown command 'stats' .*status.*; \.\/n17q --help lists the commands\.\n$/u],
+    [['up', '--seperate'], /^n17q: unknown option '--seperate' .*--help lists the commands\.\n$/u],
+    [['show'], /^n17q: missing required argument 'run'; .*\n$/u],
+    [['finding', 'R', 'E', '--evidence', '/dev/null'], /^n17q: Give exactly one of --happened and --did-not\.\n$/u],
+    [['demo', '--repo', '/nowhere/at/all', '--test-cmd', 'true'], /^n17q: There is no folder \/nowhere\/at\/all: .*\n$/u],
+    [['demo', '--repo', '/'], /^n17q: Give --test-cmd CMD beside --repo.*\n$/u],
+  ])('answers %j with one sentence and exit code 2', async (args, sentence) => {
+    const { code, err } = await n17q.run(args);
+    expect(err).toMatch(sentence);
+    expect(code).toBe(2);
+  });
+
+  it.each([
+    [{ N17Q_API_PORT: 'eighty' }, /N17Q_API_PORT must be a port/u],
+    [{ N17Q_NATS_URL: 'nats://127.0.0.1:4222' }, /Set N17Q_DATABASE_URL too/u],
+    [{ N17Q_NATS_URL: 'http://x', N17Q_DATABASE_URL: 'postgres://x' }, /N17Q_NATS_URL must be a URL that begins with nats:/u],
+    [{ N17Q_PROVIDERS_FILE: '/nowhere.json' }, /N17Q_PROVIDERS_FILE \/nowhere\.json does not exist/u],
+  ])('says which setting is wrong: %j', async (env, sentence) => {
+    const { code, err } = await n17q.run(['up'], env);
+    expect(err.trim().split('\n')).toEqual([expect.stringMatching(sentence)]);
+    expect(code).toBe(2);
+  });
+
+  it('says what to do when nothing runs', async () => {
+    expect(await n17q.run(['runs'])).toMatchObject({ code: 1, err: 'n17q: The stack is not running: ./n17q up starts it.\n' });
+    expect(await n17q.run(['down'])).toMatchObject({ code: 0, out: 'Nothing was running.\n' });
+  });
+});
+
+describe('things that are in the way', () => {
+  let taken: Server;
+  let port: number;
+  beforeAll(async () => {
+    taken = createServer();
+    await new Promise<void>((resolve) => { taken.listen(0, '127.0.0.1', resolve); });
+    port = (taken.address() as AddressInfo).port;
+  });
+  afterAll(async () => { await new Promise((resolve) => { taken.close(resolve); }); });
+
+  it.each(['N17Q_API_PORT', 'N17Q_NATS_PORT', 'N17Q_POSTGRES_PORT'])('names the taken port of %s, and leaves nothing running', async (setting) => {
+    const { code, err } = await n17q.run(['up'], { [setting]: String(port) });
+    expect(err).toMatch(new RegExp(`^n17q: .* cannot listen on port ${port} because another program uses it: end that program or choose another port with ${setting}\\.\\n$`, 'u'));
+    expect(code).toBe(1);
+    const after = await n17q.json<Status>(['status']);
+    expect(after).toMatchObject({ stack: 'stopped', parts: [] });
+    expect(after.problems.join()).toContain('The last start failed');
+  }, 60_000);
+
+  it('names a nats-server that does not start here', async () => {
+    const { code, err } = await n17q.run(['up'], { N17Q_NATS_SERVER: '/bin/false' });
+    expect(err).toMatch(/^n17q: \/bin\/false is not a nats-server that starts here: .*\n$/u);
+    expect(code).toBe(1);
+  }, 60_000);
+});
+
+describe('one process', () => {
+  it('[SVC-1] starts every service in one process with a bus user each, again changes nothing, and stops all of it', async () => {
+    const first = await n17q.json<{ fresh: boolean; apiUrl: string; tokensFile: string }>(['up']);
+    expect(first.fresh).toBe(true);
+    expect((await n17q.json<{ fresh: boolean }>(['up'])).fresh).toBe(false);
+
+    const status = await n17q.json<Status>(['status']);
+    expect(status).toMatchObject({ stack: 'running', mode: 'one-process', problems: [] });
+    const parts = partsOf(status);
+    expect(Object.keys(parts).toSorted()).toEqual([...SERVICES, 'NATS', 'Postgres'].toSorted());
+    expect(new Set(SERVICES.map((s) => parts[s]?.pid)).size).toBe(1);
+
+    // with the passwords of the folder, which only its owner reads
+    const secretsFile = join(n17q.data, 'secrets.json');
+    expect(statSync(secretsFile).mode & 0o777).toBe(0o600);
+    expect(statSync(first.tokensFile).mode & 0o777).toBe(0o600);
+    const { bus } = JSON.parse(readFileSync(secretsFile, 'utf8')) as { bus: Record<string, string> };
+    const nc = await connect({ servers: parts['NATS']?.address as string, user: 'policy-gate', pass: bus['policy-gate'] as string, inboxPrefix: '_INBOX_policy-gate' });
+    await nc.close();
+    await expect(connect({ servers: parts['NATS']?.address as string, user: 'policy-gate', pass: 'not-its-password-at-all', maxReconnectAttempts: 0 })).rejects.toThrow();
+
+    expect((await n17q.run(['show', 'nope'])).err).toBe('n17q: There is no run nope: ./n17q runs lists them.\n');
+    const down = await n17q.run(['down']);
+    expect(down.code).toBe(0);
+    expect(down.out).toMatch(/event-store stopped\nNATS stopped\nPostgres stopped\nThe stack is stopped; its data stays\.\n$/u);
+    for (const p of status.parts) expect(() => process.kill(p.pid, 0)).toThrow('ESRCH');
+  }, 120_000);
+});
+
+describe('separate processes', () => {
+  it('[SVC-1] [RUN-4] gives each service a process, starts a killed one again, and says so', async () => {
+    await n17q.json(['up', '--separate']);
+    expect((await n17q.run(['up'])).err).toMatch(/A stack is running already, each service as its own process: run \.\/n17q down first/u);
+    const before = partsOf(await n17q.json<Status>(['status']));
+    expect(new Set(SERVICES.map((s) => before[s]?.pid)).size).toBe(SERVICES.length);
+    process.kill(before['policy-gate']?.pid as number, 'SIGKILL');
+    const after = await until(async () => {
+      const gate = partsOf(await n17q.json<Status>(['status']))['policy-gate'];
+      return gate?.state === 'ready' && gate.restarts === 1 ? gate : undefined;
+    }, { withinMs: 60_000, what: 'a new policy gate', everyMs: 200 });
+    expect(after.pid).not.toBe(before['policy-gate']?.pid);
+    expect((await n17q.json<Status>(['status'])).problems).toEqual(['policy-gate was started again once, since it ended with SIGKILL.']);
+  }, 180_000);
+
+  it('notices after kill -9 of its supervisor that the stack ended, and starts again on the same data', async () => {
+    const state = JSON.parse(readFileSync(join(n17q.data, 'stack.json'), 'utf8')) as { supervisor: { pid: number } };
+    process.kill(state.supervisor.pid, 'SIGKILL');
+    await until(async () => (await n17q.json<Status>(['status'])).stack === 'stopped', { withinMs: 20_000, what: 'the end of the supervisor', everyMs: 200 });
+    expect((await n17q.json<Status>(['status'])).problems[0]).toMatch(/The stack ended without being stopped/u);
+    expect((await n17q.json<{ fresh: boolean }>(['up'])).fresh).toBe(true);
+    expect(await n17q.json<Status>(['status'])).toMatchObject({ stack: 'running', problems: [] });
+    expect((await n17q.run(['down'])).code).toBe(0);
+  }, 180_000);
+
+  it('never replaces secrets that it cannot read', async () => {
+    const file = join(n17q.data, 'secrets.json');
+    const whole = readFileSync(file, 'utf8');
+    writeFileSync(file, whole.slice(0, 100));
+    const { code, err } = await n17q.run(['up']);
+    expect([code, err]).toEqual([1, `n17q: ${file} is damaged: restore it from a copy, or move its folder away to begin anew.\n`]);
+    expect(readFileSync(file, 'utf8')).toBe(whole.slice(0, 100));
+    writeFileSync(file, whole);
+  });
+});
