@@ -1,9 +1,14 @@
 /** `n17q …`: every command, its words and its exit codes: 0 done, 1 it could not be done, 2 it was asked for wrongly. */
-import { program } from './program.js';
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
 import { CommanderError } from 'commander';
+import { program } from './program.js';
+import { ROOT } from './stack/places.js';
 import { sentenceOf, Trouble } from './trouble.js';
 
 process.stdout.on('error', (e: NodeJS.ErrnoException) => { if (e.code === 'EPIPE') process.exit(0); }); // the reader has seen enough
+
+enableCompileCache(join(ROOT, '.data', 'cache', 'node'));
 
 try {
   if (process.argv.length === 2) program().outputHelp();

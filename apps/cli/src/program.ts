@@ -1,8 +1,55 @@
+/**
+ * The words of the command line. What a command does is loaded when it is asked for, so that help and a wrong word cost nothing.
+ */
 import { Command } from 'commander';
-import { demoCommand } from './commands/demo.js';
-import { runCommands } from './commands/runs.js';
-import { stackCommands } from './commands/stack.js';
-import { productVersion } from './stack/supervisor.js';
+import { outputOf } from './commands/output.js';
+import type { Verb } from './commands/runs.js';
+import { productVersion } from './version.js';
+
+const UP_HELP = `
+Settings: N17Q_DATA_DIR (default .data), N17Q_API_PORT (7417; 0: any), N17Q_NATS_PORT, N17Q_POSTGRES_PORT,
+N17Q_PROVIDERS_FILE (default providers.json of the data folder), N17Q_TEST_CMD, N17Q_TICKETS_URL.
+With N17Q_NATS_URL and N17Q_DATABASE_URL (the owner's) those servers are used; bus passwords come from
+N17Q_NATS_PASSWORDS_FILE, else from the URL (one user for all services), else they are the stack's own.`;
+
+const stack = () => import('./commands/stack.js');
+const runs = () => import('./commands/runs.js');
+
+function stackWords(n17q: Command): void {
+  n17q.command('up').description('start the local stack and leave it running')
+    .option('--separate', 'each service as its own process')
+    .option('--foreground', 'stay until Ctrl-C')
+    .addHelpText('after', UP_HELP)
+    .action(async (o: { separate?: boolean; foreground?: boolean }, c: Command) => (await stack()).upCommand(o, outputOf(c)));
+  n17q.command('down').description('stop the local stack').action(async (_o: object, c: Command) => (await stack()).downCommand(outputOf(c)));
+  n17q.command('status').description('what runs, since when, and what is wrong').action(async (_o: object, c: Command) => (await stack()).statusCommand(outputOf(c)));
+  n17q.command('migrate').description('bring the database of N17Q_DATABASE_URL up to date, with its run-time roles (up does it by itself)')
+    .action(async (_o: object, c: Command) => (await stack()).migrateCommand(outputOf(c)));
+}
+
+const VERBS: { readonly [V in Verb]: string } = {
+  resume: 'resume run: reconcile unresolved effects, judge anew, go on',
+  continue: 'continue provider response: the provider\'s own, if policy and retention allow',
+  pause: 'ask a run to pause',
+  end: 'ask a run to end',
+};
+
+function runWords(n17q: Command): void {
+  n17q.command('runs').description('all runs, newest first').action(async (_o: object, c: Command) => (await runs()).runsCommand(outputOf(c)));
+  n17q.command('show <run>').description('what a run does, waits for, and must not repeat').option('--events', 'all of its events')
+    .action(async (run: string, o: { events?: boolean }, c: Command) => (await runs()).showCommand(run, o, outputOf(c)));
+  n17q.command('finding <run> <effect>').description('say what you found about an effect of unknown outcome; the gate judges it')
+    .option('--happened', 'it happened').option('--did-not', 'it did not happen').requiredOption('--evidence <file>', 'what shows it')
+    .action(async (run: string, effect: string, o: { happened?: boolean; didNot?: boolean; evidence: string }, c: Command) => (await runs()).findingCommand(run, effect, o, outputOf(c)));
+  n17q.command('input <run> <text>').description('give a run an input').action(async (run: string, text: string, _o: object, c: Command) => (await runs()).inputCommand(run, text, outputOf(c)));
+  for (const verb of Object.keys(VERBS) as Verb[]) {
+    n17q.command(`${verb} <run>`).description(VERBS[verb]).option('--reason <text>', 'why', 'asked on the command line')
+      .action(async (run: string, o: { reason: string }, c: Command) => (await runs()).askCommand(verb, run, o, outputOf(c)));
+  }
+  n17q.command('provider').description('model accounts of the local tenant')
+    .command('remove <account>').description('take a model account away; runs go on with another one, if there is one')
+    .action(async (account: string, _o: object, c: Command) => (await runs()).removeProvider(account, outputOf(c)));
+}
 
 export function program(): Command {
   const n17q = new Command('n17q')
@@ -11,8 +58,11 @@ export function program(): Command {
     .option('--json', 'answer with JSON')
     .configureOutput({ outputError: (text, write) => write(`n17q: ${text.replace(/^error: /u, '').trim().replace(/\.?\s*\n\s*/gu, ' ').replace(/\.$/u, '')}; ./n17q --help lists the commands.\n`) })
     .exitOverride();
-  stackCommands(n17q);
-  runCommands(n17q);
-  demoCommand(n17q);
+  stackWords(n17q);
+  runWords(n17q);
+  n17q.command('demo').description('the main job before your eyes: a coding run that survives kills, on a stack of its own')
+    .option('--repo <path>', 'work on a clone of this git repository instead of the sample; the path is only read')
+    .option('--test-cmd <cmd>', 'how its tests are run')
+    .action(async (o: { repo?: string; testCmd?: string }, c: Command) => (await import('./commands/demo.js')).demoCommand(o, outputOf(c)));
   return n17q;
 }

@@ -1,5 +1,4 @@
 /** What stops a command, as one sentence that says what to do. `usage`: the caller asked for something that does not exist or cannot be (exit code 2). */
-import { LocalServerFault } from '@n17q/platform';
 
 export class Trouble extends Error {
   constructor(sentence: string, readonly usage = false) { super(sentence); this.name = 'Trouble'; }
@@ -8,7 +7,7 @@ export class Trouble extends Error {
 
 /** The sentence for whatever was thrown; a defect keeps its name, so that it can be reported. */
 export function sentenceOf(e: unknown): string {
-  if (e instanceof Trouble || e instanceof LocalServerFault) return e.message;
+  if (e instanceof Error && (e.name === 'Trouble' || e.name === 'LocalServerFault')) return e.message; // by name: this file is loaded before everything else
   const { code, message, syscall, path } = (e ?? {}) as { code?: unknown; message?: unknown; syscall?: unknown; path?: unknown };
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'No space is left on the disk: free some and run the command again.';
   if ((code === 'EACCES' || code === 'EROFS' || code === 'EPERM') && typeof path === 'string') return `${path} cannot be written: make it yours, or choose another folder with N17Q_DATA_DIR.`;

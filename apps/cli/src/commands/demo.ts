@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { givenRepo, sampleRepo } from '../demo/repo.js';
 import { runDemo } from '../demo/run-demo.js';
 import type { Finding } from '../demo/verdict.js';
@@ -6,42 +5,36 @@ import { dataDir, placesIn } from '../stack/places.js';
 import { isSupervised, readState } from '../stack/state.js';
 import { line, table } from '../terminal/plain.js';
 import { Trouble } from '../trouble.js';
-import { outputOf } from './output.js';
+import type { Output } from './output.js';
 
 const verdictText = (findings: readonly Finding[]): string => table(findings.map((f) => [f.ok ? 'ok   ' : 'WRONG', f.what, line(f.found, 200)]));
 
-export function demoCommand(n17q: Command): void {
-  n17q.command('demo').description('the main job before your eyes: a coding run that survives kills, on a stack of its own')
-    .option('--repo <path>', 'work on a clone of this git repository instead of the sample; the path is only read')
-    .option('--test-cmd <cmd>', 'how its tests are run')
-    .action(async (o: { repo?: string; testCmd?: string }, command: Command) => {
-      if (o.repo === undefined && o.testCmd !== undefined) throw new Trouble('Give --repo PATH beside --test-cmd: the sample repository has its own tests.', true);
-      const out = outputOf(command);
-      const data = dataDir();
-      const busy = isSupervised(readState(placesIn(data).state));
-      // a stack that works is left alone: the demo kills services, and so brings its own
-      const at = busy ? `${data}/demo-stack` : data;
-      const stop = new AbortController();
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
-      const { repo, testCmd } = o;
-      if (repo !== undefined) await givenRepo(repo, testCmd); // wrong arguments are said before anything starts
-      const outcome = await runDemo({ places: placesIn(at, {}), repo: (dir) => (repo === undefined ? sampleRepo(dir) : givenRepo(repo, testCmd)), say: out.step, signal: stop.signal });
-      const wrong = outcome.findings.filter((f) => !f.ok);
-      const again = busy ? `N17Q_DATA_DIR=${at} ` : '';
-      out.answer({ ...outcome, ok: wrong.length === 0, dataDir: at }, () => [
-        '', `What happened, from ledgers and log (${outcome.seconds.toFixed(1)} s):`, verdictText(outcome.findings), '',
-        wrong.length === 0 ? 'Everything is as it should be.' : `${wrong.length} of these ${wrong.length === 1 ? 'is' : 'are'} wrong.`,
-        `The demo stopped all that it had started; its data is in ${at}. What to try next:`,
-        table([
-          [`  ${again}./n17q up`, 'start the stack again, with the run in it'],
-          [`  ${again}./n17q status`, 'what runs, and what is wrong'],
-          [`  ${again}./n17q runs`, 'all runs'],
-          [`  ${again}./n17q show ${outcome.run}`, 'this run; --events for all of them'],
-          [`  ${again}./n17q finding RUN EFFECT --happened --evidence FILE`, 'settle an effect that no look can settle'],
-          [`  ${again}./n17q down`, 'stop the stack'],
-        ]),
-      ].join('\n'));
-      process.exitCode = wrong.length === 0 ? 0 : 1;
-      if (wrong.length > 0) process.stderr.write(`n17q: the demo found wrong: ${wrong.map((f) => f.what).join('; ')}\n`);
-    });
+export async function demoCommand(o: { readonly repo?: string; readonly testCmd?: string }, out: Output): Promise<void> {
+  if (o.repo === undefined && o.testCmd !== undefined) throw new Trouble('Give --repo PATH beside --test-cmd: the sample repository has its own tests.', true);
+  const data = dataDir();
+  const busy = isSupervised(readState(placesIn(data).state));
+  // a stack that works is left alone: the demo kills services, and so brings its own
+  const at = busy ? `${data}/demo-stack` : data;
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
+  const { repo, testCmd } = o;
+  if (repo !== undefined) await givenRepo(repo, testCmd); // wrong arguments are said before anything starts
+  const outcome = await runDemo({ places: placesIn(at, {}), repo: (dir) => (repo === undefined ? sampleRepo(dir) : givenRepo(repo, testCmd)), say: out.step, signal: stop.signal });
+  const wrong = outcome.findings.filter((f) => !f.ok);
+  const again = busy ? `N17Q_DATA_DIR=${at} ` : '';
+  out.answer({ ...outcome, ok: wrong.length === 0, dataDir: at }, () => [
+    '', `What happened, from ledgers and log (${outcome.seconds.toFixed(1)} s):`, verdictText(outcome.findings), '',
+    wrong.length === 0 ? 'Everything is as it should be.' : `${wrong.length} of these ${wrong.length === 1 ? 'is' : 'are'} wrong.`,
+    `The demo stopped all that it had started; its data is in ${at}. What to try next:`,
+    table([
+      [`  ${again}./n17q up`, 'start the stack again, with the run in it'],
+      [`  ${again}./n17q status`, 'what runs, and what is wrong'],
+      [`  ${again}./n17q runs`, 'all runs'],
+      [`  ${again}./n17q show ${outcome.run}`, 'this run; --events for all of them'],
+      [`  ${again}./n17q finding RUN EFFECT --happened --evidence FILE`, 'settle an effect that no look can settle'],
+      [`  ${again}./n17q down`, 'stop the stack'],
+    ]),
+  ].join('\n'));
+  process.exitCode = wrong.length === 0 ? 0 : 1;
+  if (wrong.length > 0) process.stderr.write(`n17q: the demo found wrong: ${wrong.map((f) => f.what).join('; ')}\n`);
 }

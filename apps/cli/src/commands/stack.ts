@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { fitDatabase } from '@n17q/testing';
 import { dataDir, makePlaces, placesIn } from '../stack/places.js';
 import { readSecrets, secretsIn } from '../stack/secrets.js';
@@ -8,7 +7,7 @@ import { AlreadySupervised, supervise } from '../stack/supervisor.js';
 import { down, up } from '../stack/up.js';
 import { line, table } from '../terminal/plain.js';
 import { Trouble } from '../trouble.js';
-import { outputOf } from './output.js';
+import type { Output } from './output.js';
 
 const places = () => placesIn(dataDir());
 const ago = (iso: string): string => {
@@ -60,39 +59,27 @@ async function foreground(mode: StackState['mode']): Promise<void> {
   process.exit(0); // services that lived here may have left timers
 }
 
-export function stackCommands(n17q: Command): void {
-  n17q.command('up').description('start the local stack and leave it running')
-    .option('--separate', 'each service as its own process')
-    .option('--foreground', 'stay until Ctrl-C')
-    .addHelpText('after', `
-Settings: N17Q_DATA_DIR (default .data), N17Q_API_PORT (7417; 0: any), N17Q_NATS_PORT, N17Q_POSTGRES_PORT,
-N17Q_PROVIDERS_FILE (default providers.json of the data folder), N17Q_TEST_CMD, N17Q_TICKETS_URL.
-With N17Q_NATS_URL and N17Q_DATABASE_URL (the owner's) those servers are used; bus passwords come from
-N17Q_NATS_PASSWORDS_FILE, else from the URL (one user for all services), else they are the stack's own.`)
-    .action(async (o: { separate?: boolean; foreground?: boolean }, command: Command) => {
-      const mode = o.separate === true ? 'separate' : 'one-process';
-      if (o.foreground === true) return foreground(mode);
-      const out = outputOf(command);
-      const { state, fresh } = await up(places(), mode, out.step);
-      out.answer({ fresh, mode: state.mode, apiUrl: state.apiUrl, tokensFile: places().tokens, dataDir: places().data, notes: state.notes }, () => readyText(state, fresh));
-    });
+export async function upCommand(o: { readonly separate?: boolean; readonly foreground?: boolean }, out: Output): Promise<void> {
+  const mode = o.separate === true ? 'separate' : 'one-process';
+  if (o.foreground === true) return foreground(mode);
+  const { state, fresh } = await up(places(), mode, out.step);
+  out.answer({ fresh, mode: state.mode, apiUrl: state.apiUrl, tokensFile: places().tokens, dataDir: places().data, notes: state.notes }, () => readyText(state, fresh));
+}
 
-  n17q.command('down').description('stop the local stack').action(async (_o: object, command: Command) => {
-    const out = outputOf(command);
-    const stopped = await down(places(), out.step);
-    out.answer({ stopped }, () => (stopped.length === 0 ? 'Nothing was running.' : 'The stack is stopped; its data stays.'));
-  });
+export async function downCommand(out: Output): Promise<void> {
+  const stopped = await down(places(), out.step);
+  out.answer({ stopped }, () => (stopped.length === 0 ? 'Nothing was running.' : 'The stack is stopped; its data stays.'));
+}
 
-  n17q.command('status').description('what runs, since when, and what is wrong').action(async (_o: object, command: Command) => {
-    const s = await statusOf(places().state, apiSilence);
-    outputOf(command).answer(s, () => statusText(s));
-  });
+export async function statusCommand(out: Output): Promise<void> {
+  const s = await statusOf(places().state, apiSilence);
+  out.answer(s, () => statusText(s));
+}
 
-  n17q.command('migrate').description('bring the database of N17Q_DATABASE_URL up to date, with its run-time roles (up does it by itself)').action(async (_o: object, command: Command) => {
-    makePlaces(places());
-    const { migrated: applied } = await fitDatabase(ownerUrl(), secretsIn(places().secrets).roles);
-    outputOf(command).answer({ applied }, () => (applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`));
-  });
+export async function migrateCommand(out: Output): Promise<void> {
+  makePlaces(places());
+  const { migrated } = await fitDatabase(ownerUrl(), secretsIn(places().secrets).roles);
+  out.answer({ applied: migrated }, () => (migrated.length === 0 ? 'The database is up to date.' : `Applied: ${migrated.join(', ')}`));
 }
 
 /** The owner's URL: the caller's, or the running local stack's. */

@@ -15,6 +15,7 @@ import { fitBus, fitDatabase, type Site } from '@n17q/testing';
 import { isolationNotice, probeIsolation } from '@n17q/tools';
 import { sentenceOf, Trouble } from '../trouble.js';
 import { startFleet, type Once, type ServicePart } from './fleet.js';
+import { productVersion } from '../version.js';
 import { makePlaces, ROOT, type Places } from './places.js';
 import { demoTokens } from './tokens.js';
 import { secretsIn, type Secrets } from './secrets.js';
@@ -42,8 +43,6 @@ export interface Supervised {
   /** Services, then NATS, then Postgres. A repeat waits for the same end. */
   stop(progress?: (step: string) => void): Promise<void>;
 }
-
-export const productVersion = (): string => (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version;
 
 export class AlreadySupervised extends Error {}
 
@@ -124,7 +123,7 @@ class Supervisor {
     const apiPort = settings.apiPort === 0 ? await freePort() : settings.apiPort;
     const site: Site = {
       ...bus, databases, artifactsDir: p.artifacts, scratchDir: p.scratch, credentialsDir: p.credentials, toolCredentialsDir: p.toolCredentials,
-      continuationKey: secrets.continuationKey, scopeKey: secrets.scopeKey, tokensFile: p.tokens, apiPort, compileCacheDir: join(p.data, 'compiled'), settings: settings.tuning,
+      continuationKey: secrets.continuationKey, scopeKey: secrets.scopeKey, tokensFile: p.tokens, apiPort, compileCacheDir: join(ROOT, '.data', 'cache', 'node'), settings: settings.tuning,
     };
     this.say(this.o.mode === 'separate' ? 'starting the services, each as its own process' : 'starting the services in one process');
     await startFleet({

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isRecordedAlive, spawnServer, stopRecorded } from '@n17q/platform';
 import { Trouble } from '../trouble.js';
-import { makePlaces, type Places } from './places.js';
+import { makePlaces, ROOT, type Places } from './places.js';
 import { secretsIn } from './secrets.js';
 import { stackSettings } from './settings.js';
 import { isSupervised, leftovers, readState, removeState, type StackState } from './state.js';
@@ -53,7 +53,7 @@ export async function up(p: Places, mode: StackState['mode'], say: Say): Promise
   rmSync(log, { force: true });
   const supervisor = await spawnServer({
     name: 'the supervisor', command: process.execPath, args: [fileURLToPath(new URL('./supervise-main.js', import.meta.url)), mode], logFile: log,
-    env: { NODE_COMPILE_CACHE: join(p.data, 'compiled'), ...process.env, N17Q_DATA_DIR: p.data }, cwd: p.data, outlives: true,
+    env: { NODE_COMPILE_CACHE: join(ROOT, '.data', 'cache', 'node'), ...process.env, N17Q_DATA_DIR: p.data }, cwd: p.data, outlives: true,
   });
   return { state: await untilReady(p, say, () => supervisor.exit()?.code, log), fresh: true };
 }
