@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ledgerOf, setWorldMode, spawnService, type ProviderLedgerView, type Script, type ServiceHandle } from '@n17q/testing';
+import { ledgerOf, ledgerUntil, setWorldMode, spawnService, type ProviderLedgerView, type Script, type ServiceHandle } from '@n17q/testing';
 
 const program = (name: string): string => join(dirname(fileURLToPath(import.meta.resolve('@n17q/testing'))), name, 'main.js');
 const secret = (): string => randomBytes(18).toString('base64url');
@@ -21,6 +21,8 @@ export interface Provider {
 export interface World {
   readonly url: string;
   tickets(): Promise<Awaited<ReturnType<typeof ledgerOf>>>;
+  /** Resolves when its ledger has a ticket. */
+  ticketFiled(withinMs: number): Promise<void>;
   answerNormally(): Promise<void>;
 }
 export interface Emulators { readonly provider: Provider; readonly world: World; stop(): Promise<void> }
@@ -55,7 +57,7 @@ export async function startEmulators(dir: string, accounts: readonly string[], s
         url: providerUrl, keys, ledger: () => control('ledger'), issued: async () => (await control<{ values: readonly string[] }>('issued')).values,
         removeAccount: async (a) => { await control(`accounts/${a}`, 'DELETE'); }, requestBody: async (n) => (await control<{ body: string | null }>(`requests/${n}/body`)).body ?? '',
       },
-      world: { url: worldUrl, tickets: () => ledgerOf(worldUrl, token), answerNormally: async () => { await setWorldMode(worldUrl, token, { reply: 'normal' }); } },
+      world: { url: worldUrl, tickets: () => ledgerOf(worldUrl, token), ticketFiled: async (ms) => { await ledgerUntil(worldUrl, token, (l) => l.accepted > 0, ms); }, answerNormally: async () => { await setWorldMode(worldUrl, token, { reply: 'normal' }); } },
       stop,
     };
   } catch (e) {

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventEnvelope, RunId, TenantId } from '@n17q/domain';
 import type { StoreReader } from '@n17q/testing';
-import { Trouble } from '../trouble.js';
+import { sentenceOf, Trouble } from '../trouble.js';
 
 const EVERY_MS = 40;
 
@@ -10,7 +10,7 @@ export class Watch {
   events: readonly EventEnvelope[] = [];
   #stopped = false;
   #loop: Promise<void>;
-  #trouble: unknown;
+  #trouble: string | undefined;
 
   constructor(private readonly reader: StoreReader, private readonly tenant: TenantId, private readonly run: RunId, private readonly onEvent: (e: EventEnvelope) => void) {
     this.#loop = this.#read();
@@ -25,7 +25,7 @@ export class Watch {
         for (const e of fresh) this.onEvent(e);
         this.#trouble = undefined;
       } catch (e) {
-        this.#trouble = e; // said when a wait runs out
+        this.#trouble = sentenceOf(e); // said when a wait runs out
       }
       await delay(EVERY_MS);
     }
@@ -39,7 +39,7 @@ export class Watch {
       if (found !== undefined) return found;
       if (performance.now() > deadlineMs) {
         const last = this.events.slice(-6).map((e) => e.type).join(', ');
-        throw new Trouble(`${what} did not come within ${withinMs / 1000} s (last events: ${last}${this.#trouble === undefined ? '' : `; ${String(this.#trouble)}`}).`);
+        throw new Trouble(`${what} did not come within ${withinMs / 1000} s (last events: ${last}${this.#trouble === undefined ? '' : `; ${this.#trouble}`}).`);
       }
       await delay(EVERY_MS);
     }

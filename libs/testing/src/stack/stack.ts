@@ -105,6 +105,12 @@ class ProcessService implements StackService {
   }
 }
 
+/** The key is the gateway's to read from its folder; a tenant's document never holds it. */
+function withoutKey(a: ProviderAccount & { readonly key: string }): ProviderAccount {
+  const { account, provider, adapter, endpoint, scope, models } = a;
+  return { account, provider, adapter, endpoint, scope, models };
+}
+
 interface InProcess { stop(): Promise<void> }
 async function startHere(name: ServiceName, env: Readonly<Record<string, string>>): Promise<InProcess> {
   const program = await import(pathToFileURL(serviceProgram(name, 'index')).href) as { start(settings: Readonly<Record<string, string>>): Promise<InProcess> };
@@ -144,7 +150,7 @@ export async function startStack(o: StartStackOptions = {}): Promise<Stack> {
     open.push(() => bus.close(1_000), () => reader.close());
     const store = new BusStore(bus, 'api');
     const tenant = o.tenant ?? ('acme' as TenantId);
-    await publishDocuments(store, tenant, { policy: { ...FIRST_POLICY, ...o.policy }, registry: { tools: o.tools ?? [] }, roles: OPERATOR_ROLES, allowance: FIRST_ALLOWANCE, profiles: profilesOf((o.accounts ?? []).map(({ key: _, ...a }) => a)) });
+    await publishDocuments(store, tenant, { policy: { ...FIRST_POLICY, ...o.policy }, registry: { tools: o.tools ?? [] }, roles: OPERATOR_ROLES, allowance: FIRST_ALLOWANCE, profiles: profilesOf((o.accounts ?? []).map(withoutKey)) });
     return stackOf({ sandbox, site, api: { url: `http://127.0.0.1:${site.apiPort}`, token: apiToken }, tenant, bus, store, reader, processes, close });
   } catch (error) {
     await close();
