@@ -41,7 +41,7 @@ describe('an effect', () => {
     const attempt = only(h).attempts[0]?.attempt ?? '';
     h.end('unknown');
     h.must('effect-reconciler', recordOutcome(h.state, only(h).effect, attempt, { kind: 'observed', ok: true, text: h.content('late', 'tool-result'), receipt: null }, h.now));
-    expect(only(h)).toMatchObject({ stage: 'happened', receipts: [{}, {}] });
+    expect(only(h)).toMatchObject({ stage: 'happened', receipts: [{ class: 'tool-result' }] });
   });
   it('[EFF-9] keeps evidence against a finding, and is open to it', () => {
     const h = inFlight('mail');
