@@ -6,29 +6,32 @@
  *
  * Rows: SVC-3 (its ground: trace context in events from version 1).
  */
-import type { NodeSDK } from '@opentelemetry/sdk-node';
-
 let started: Promise<() => Promise<void>> | undefined;
-
-/** Keeps nothing: with it the SDK makes real span contexts although nobody listens. */
-const NOBODY = { onStart() {}, onEnd() {}, shutdown: () => Promise.resolve(), forceFlush: () => Promise.resolve() };
 
 /** Resolves to the way to flush and end. */
 export function startTelemetry(serviceName: string): Promise<() => Promise<void>> {
-  started ??= begin(serviceName);
+  started ??= exported() ? withExport(serviceName) : contextOnly();
   return started;
 }
 
-async function begin(serviceName: string): Promise<() => Promise<void>> {
-  const { NodeSDK: Sdk } = await import('@opentelemetry/sdk-node');
-  const exported = process.env['OTEL_TRACES_EXPORTER'] !== 'none' && (process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] ?? process.env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] ?? process.env['OTEL_TRACES_EXPORTER']) !== undefined;
-  let sdk: NodeSDK;
-  if (exported) {
-    const [{ HttpInstrumentation }, { PgInstrumentation }] = await Promise.all([import('@opentelemetry/instrumentation-http'), import('@opentelemetry/instrumentation-pg')]);
-    sdk = new Sdk({ serviceName: `n17q-${serviceName}`, instrumentations: [new HttpInstrumentation(), new PgInstrumentation({ requireParentSpan: true })] });
-  } else {
-    sdk = new Sdk({ serviceName: `n17q-${serviceName}`, spanProcessors: [NOBODY], instrumentations: [] });
-  }
+const exported = (): boolean =>
+  process.env['OTEL_TRACES_EXPORTER'] !== 'none' && (process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] ?? process.env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] ?? process.env['OTEL_TRACES_EXPORTER']) !== undefined;
+
+async function withExport(serviceName: string): Promise<() => Promise<void>> {
+  const [{ NodeSDK }, { HttpInstrumentation }, { PgInstrumentation }] = await Promise.all([import('@opentelemetry/sdk-node'), import('@opentelemetry/instrumentation-http'), import('@opentelemetry/instrumentation-pg')]);
+  const sdk = new NodeSDK({ serviceName: `n17q-${serviceName}`, instrumentations: [new HttpInstrumentation(), new PgInstrumentation({ requireParentSpan: true })] });
   sdk.start();
   return () => sdk.shutdown();
+}
+
+/** Real span contexts although nobody listens; a third of the whole SDK's start. */
+async function contextOnly(): Promise<() => Promise<void>> {
+  const [{ context, propagation, trace }, { TracerProvider }, { AsyncLocalStorageContextManager }, { W3CTraceContextPropagator }] = await Promise.all([
+    import('@opentelemetry/api'), import('@opentelemetry/sdk-trace'), import('@opentelemetry/context-async-hooks'), import('@opentelemetry/core'),
+  ]);
+  const provider = new TracerProvider();
+  trace.setGlobalTracerProvider(provider);
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+  return () => provider.shutdown();
 }
