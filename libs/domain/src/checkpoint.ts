@@ -60,7 +60,7 @@ export function sectionsOf(s: RunState): { readonly [S in SectionName]: Json } {
     workspace: s.workspace,
     schedules: needsOf({ ...s, boundary: [] }).filter((n) => n.dueAt > at),
     configuration: { route: s.route, segment: s.segment, segmentRoute: s.segmentRoute, segments: s.segments, retention: s.retention, changePolicy: s.task?.changePolicy ?? null },
-    protocol: { lineage: s.lineage === null ? null : { ...s.lineage, items: s.lineage.items.length, last: s.lineage.items.at(-1) ?? null }, lineages: s.lineages, generation: s.generation === null ? null : { generation: s.generation.generation, stage: s.generation.stage, form: s.generation.form, manifest: s.generation.manifest } },
+    protocol: { lineage: s.lineage === null ? null : { ...s.lineage, items: s.lineage.items.length, last: s.lineage.items.at(-1) ?? null, retained: s.lineage.retained.length, lastRetained: s.lineage.retained.at(-1) ?? null }, lineages: s.lineages, generation: s.generation === null ? null : { generation: s.generation.generation, stage: s.generation.stage, form: s.generation.form, manifest: s.generation.manifest } },
   };
   const cited = new Map<string, ContentRef>();
   for (const r of contentRefsIn(body)) cited.set(r.commitment, r);

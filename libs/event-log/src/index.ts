@@ -19,3 +19,4 @@ export { PROJECTION_BYTES_MAX, relayMessageOf, placeOf, type RelayMessage } from
 export { type BusTail, type LastMessage, type RelayAlarm } from './relay/audit.js';
 export { relayBus, startRelay, type StartRelayOptions } from './relay/start.js';
 export { examine, type Examination, type Finding } from './doctor/examine.js';
+export { PACKS_IN_CHAIN, unpacker, type PackRow } from './postgres/section-pack.js';

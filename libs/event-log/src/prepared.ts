@@ -46,11 +46,10 @@ function checkpointFlaw(p: PreparedAppend): AppendOutcome | undefined {
 export const sealedRevision = (p: PreparedAppend): number | undefined => p.rows.find((r) => r.type === 'checkpoint.sealed')?.revision;
 
 /** About how many bytes the append costs on its way to Postgres. */
-export function bytesOf(p: PreparedAppend, data: readonly string[]): number {
-  let bytes = 1000 + (p.snapshot?.length ?? 0) + (p.checkpoint?.manifest.length ?? 0);
+export function bytesOf(p: PreparedAppend, data: readonly string[], packBytes: number): number {
+  let bytes = 1000 + (p.snapshot?.length ?? 0) + packBytes * 2;
   for (const d of data) bytes += d.length + 600;
   for (const c of p.contents) bytes += c.body.length + 200;
-  for (const s of Object.values(p.checkpoint?.sections ?? {})) bytes += s.length + 80;
   return bytes;
 }
 

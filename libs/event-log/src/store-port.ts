@@ -90,7 +90,8 @@ export interface EventStoreReads {
   contents(tenant: TenantId, commitments: readonly string[], by: { readonly reader: ServiceName }): Promise<readonly StoredContent[]>;
   checkpointAt(tenant: TenantId, stream: StreamId, cut: number): Promise<StoredCheckpoint | null>;
   latestCheckpoint(tenant: TenantId, stream: StreamId): Promise<StoredCheckpoint | null>;
-  sectionBodies(tenant: TenantId, digests: readonly Digest[]): Promise<{ readonly [digest: string]: string }>;
+  /** Bodies of all sections of the checkpoint at `cut`, by digest; none when there is no such checkpoint. */
+  sectionBodies(tenant: TenantId, stream: StreamId, cut: number): Promise<{ readonly [digest: string]: string }>;
 }
 
 export interface EventStorePort extends EventStoreReads {

@@ -14,16 +14,30 @@ export const CONTENT_CASES: readonly StoreCase[] = [
     const stale = await draft(store, t, run, { at: { revision: 1, head: '' }, ...sealing(1, { [digest('s')]: '"s"' }) });
     assert.equal((await store.append(stale)).kind, 'conflict');
     assert.equal(await store.checkpointAt(t, run, 1), null);
-    assert.deepEqual(await store.sectionBodies(t, [digest('s')]), {});
+    assert.deepEqual(await store.sectionBodies(t, run, 1), {});
     const p = await draft(store, t, run, sealing(2, { [digest('s')]: '{"s":"ü"}' }));
     appended(await store.append(p));
     const { sections: _, citesSections: __, ...kept } = p.checkpoint ?? assert.fail();
     assert.deepEqual(await store.checkpointAt(t, run, 2), { ...kept, sealedRevision: 3 });
     assert.deepEqual(await store.latestCheckpoint(t, run), { ...kept, sealedRevision: 3 });
     assert.equal((await store.readEvents(t, run, 2))[0]?.type, 'checkpoint.sealed');
-    assert.deepEqual(await store.sectionBodies(t, [digest('s'), digest('absent')]), { [digest('s')]: '{"s":"ü"}' });
+    assert.deepEqual(await store.sectionBodies(t, run, 2), { [digest('s')]: '{"s":"ü"}' });
     appended(await store.append(p));
     assert.equal((await store.head(t, run)).revision, 3);
+  }),
+  storeCase('SEAL-7 SEAL-2', 'gives every checkpoint all its sections, those that changed and those that earlier ones brought, however many there are', async (store) => {
+    const [t, run] = [newTenant(), newRun()];
+    const same = { [digest('same')]: '{"same":"ä"}' };
+    const bodyOf = (n: number): { readonly [d: string]: string } => ({ ...same, [digest(n)]: `{"n":${String(n)}}\n`, [digest({ half: n >> 1 })]: `half ${String(n >> 1)}` });
+    for (let n = 0; n < 40; n++) {
+      appended(await store.append(await draft(store, t, run)));
+      const cut = 2 * n + 1;
+      appended(await store.append(await draft(store, t, run, n === 30 ? sealing(cut, { [digest(n)]: bodyOf(n)[digest(n)] ?? '' }, [digest('same'), digest({ half: 14 })]) : sealing(cut, bodyOf(n)))));
+    }
+    for (const n of [0, 1, 15, 16, 17, 31, 39]) assert.deepEqual(await store.sectionBodies(t, run, 2 * n + 1), bodyOf(n));
+    assert.deepEqual(await store.sectionBodies(t, run, 61), { ...same, [digest(30)]: '{"n":30}\n', [digest({ half: 14 })]: 'half 14' });
+    assert.deepEqual(await store.sectionBodies(t, run, 2), {});
+    refusedWith(await store.append(await draft(store, t, run, { ...sealing(80, {}, [digest(3), digest('of no checkpoint')]) })), 'CONTENT_MISSING');
   }),
   storeCase('SEAL-2', 'refuses a checkpoint without its event, an event without its checkpoint, and a second checkpoint of one cut', async (store) => {
     const [t, run] = [newTenant(), newRun()];

@@ -59,7 +59,7 @@ describe('the doctor', () => {
   it('[saboteur SVC-5] names a checkpoint without its manifest, and an altered section by its name', async () => {
     const store = await sealedRun();
     expect(await wrong(doctored(store, { checkpointAt: async () => null }))).toContain('checkpoint');
-    const sectionBodies: EventStoreReads['sectionBodies'] = async (t, ds) => Object.fromEntries(Object.entries(await store.sectionBodies(t, ds)).map(([d, b], i) => [d, i === 0 ? `${b} ` : b]));
+    const sectionBodies: EventStoreReads['sectionBodies'] = async (t, run, cut) => Object.fromEntries(Object.entries(await store.sectionBodies(t, run, cut)).map(([d, b], i) => [d, i === 0 ? `${b} ` : b]));
     const found = (await examine(doctored(store, { sectionBodies }), tenant)).findings.filter((f) => f.check === 'section');
     expect(found.map((f) => f.words).join()).toMatch(/section \w+ of checkpoint c1 is altered/);
   });

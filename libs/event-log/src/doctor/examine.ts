@@ -79,8 +79,7 @@ async function examineCheckpoint(store: Reads, tenant: TenantId, stream: StreamI
   const given = JSON.parse(row.manifest) as Manifest;
   const wrong = differences(given, cutOf(before, canonical, sha256).manifest);
   if (wrong.length > 0) say('checkpoint', `checkpoint ${d.checkpoint} differs from the log at its cut in: ${wrong.join(', ')}`);
-  const wanted = Object.values(given.sections);
-  const bodies = await store.sectionBodies(tenant, wanted);
+  const bodies = await store.sectionBodies(tenant, stream, d.cut);
   for (const [name, digest] of Object.entries(given.sections)) {
     const body = bodies[digest];
     if (body === undefined) say('section', `section ${name} of checkpoint ${d.checkpoint} is missing`);

@@ -102,6 +102,7 @@ function takeCheckpoint(tenant: HeldTenant, stream: HeldStream, p: PreparedAppen
   const c = p.checkpoint;
   if (c === undefined) return;
   for (const [digest, body] of Object.entries(c.sections)) if (!tenant.sections.has(digest)) tenant.sections.set(digest, body);
+  stream.sections.set(c.cut, [...new Set([...Object.keys(c.sections), ...c.citesSections])]);
   stream.checkpoints.set(c.cut, { checkpoint: c.checkpoint, version: c.version, cut: c.cut, sealedRevision: sealedRevision(p) as number, manifest: c.manifest, manifestDigest: c.manifestDigest as Digest });
 }
 

@@ -10,6 +10,8 @@ export interface HeldStream {
   readonly events: { readonly event: EventEnvelope; readonly position: number; readonly class: EventClass; readonly wake: string }[];
   readonly appends: Map<string, HeldAppend>;
   readonly checkpoints: Map<number, StoredCheckpoint>;
+  /** Digests of each checkpoint's sections, by cut. */
+  readonly sections: Map<number, readonly string[]>;
   readonly needs: Map<string, Need>;
   snapshot: { readonly revision: number; readonly state: string } | undefined;
 }
@@ -25,5 +27,5 @@ export interface HeldStore { readonly incarnation: string; readonly tenants: Map
 
 export const emptyStore = (incarnation: string): HeldStore => ({ incarnation, tenants: new Map(), suspects: new Map(), lane: [] });
 export const emptyTenant = (): HeldTenant => ({ streams: new Map(), contents: new Map(), sections: new Map(), openEffects: new Map(), account: new Map() });
-export const emptyStream = (stream: string, createdAt: number): HeldStream => ({ stream, createdAt, events: [], appends: new Map(), checkpoints: new Map(), needs: new Map(), snapshot: undefined });
+export const emptyStream = (stream: string, createdAt: number): HeldStream => ({ stream, createdAt, events: [], appends: new Map(), checkpoints: new Map(), sections: new Map(), needs: new Map(), snapshot: undefined });
 export const headOf = (s: HeldStream | undefined): { revision: number; head: string } => ({ revision: s?.events.length ?? 0, head: s?.events.at(-1)?.event.digest ?? '' });

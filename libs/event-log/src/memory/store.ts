@@ -123,9 +123,9 @@ export class MemoryEventStore implements EventStorePort {
     const all = this.#stream(tenant, stream)?.checkpoints ?? new Map<number, StoredCheckpoint>();
     return all.get(Math.max(...all.keys())) ?? null;
   }
-  async sectionBodies(tenant: TenantId, digests: readonly Digest[]): Promise<{ readonly [digest: string]: string }> {
+  async sectionBodies(tenant: TenantId, stream: StreamId, cut: number): Promise<{ readonly [digest: string]: string }> {
     const all = this.#tenant(tenant).sections;
-    return Object.fromEntries(digests.flatMap((d) => (all.has(d) ? [[d, all.get(d) as string]] : [])));
+    return Object.fromEntries((this.#stream(tenant, stream)?.sections.get(cut) ?? []).flatMap((d) => (all.has(d) ? [[d, all.get(d) as string]] : [])));
   }
 
   #isSuspect(tenant: TenantId, stream: StreamId): boolean { return this.held.suspects.get(`${tenant}\u0000${stream}`)?.clearedBy === null; }

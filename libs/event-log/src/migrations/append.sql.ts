@@ -18,6 +18,8 @@
 export const APPEND = `
 create function n17q.now_ms() returns bigint language sql volatile as $$ select floor(extract(epoch from clock_timestamp()) * 1000)::bigint $$;
 
+create function n17q.digest_head(digest text) returns bigint language sql immutable strict as $$ select ('x' || left(digest, 16))::bit(64)::bigint $$;
+
 -- What is known of an append id in a stream: the outcome 'replayed' or 'id-reused', or null.
 create function n17q.find_append(p_tenant text, p_stream text, p_expected integer, p_current integer, p_append_id text, p_digest text, p_count integer,
   p_recent boolean, out outcome text, out head text, out recorded_at bigint, out pos bigint, out at_revision integer)
@@ -67,9 +69,16 @@ begin
     if found then outcome := 'content-missing'; facts := jsonb_build_object('commitment', r.commitment); return; end if;
   end if;
   if x ? 'checkpoint' then
-    select v as digest into r from jsonb_array_elements_text(x->'checkpoint'->'citesSections') v
-     where not (x->'checkpoint'->'sections' ? v) and not exists (select from n17q.sections s where s.tenant = p_tenant and s.digest = v) order by v limit 1;
+    select m.digest into r from (
+        select h.key as digest from jsonb_each_text(x->'checkpoint'->'held') h
+         where not exists (select from n17q.checkpoints c where c.tenant = p_tenant and c.stream = p_stream and c.cut = h.value::integer and n17q.digest_head(h.key) = any(c.holds))
+        union all select v from jsonb_array_elements_text(x->'checkpoint'->'sought') v
+         where not exists (select from n17q.checkpoints c where c.tenant = p_tenant and c.stream = p_stream and n17q.digest_head(v) = any(c.holds))
+      ) m order by m.digest limit 1;
     if found then outcome := 'content-missing'; facts := jsonb_build_object('section', r.digest); return; end if;
+    if (x->'checkpoint'->>'base') is not null and not exists (select from n17q.checkpoints c where c.tenant = p_tenant and c.stream = p_stream and c.cut = (x->'checkpoint'->>'base')::integer) then
+      outcome := 'checkpoint-wrong'; facts := jsonb_build_object('base', x->'checkpoint'->'base'); return;
+    end if;
     if exists (select from n17q.checkpoints c where c.tenant = p_tenant and c.stream = p_stream and c.cut = (x->'checkpoint'->>'cut')::integer) then
       outcome := 'checkpoint-wrong'; facts := jsonb_build_object('cut', x->'checkpoint'->'cut', 'because', 'this cut is sealed already');
     end if;
@@ -105,22 +114,15 @@ begin
   end if;
 end $$;
 
-create function n17q.seal(p_tenant text, p_stream text, c jsonb) returns void
-language plpgsql volatile as $$
-begin
-  insert into n17q.sections (tenant, digest, body) select p_tenant, s.key, s.value from jsonb_each_text(c->'sections') s on conflict do nothing;
-  insert into n17q.checkpoints (tenant, stream, cut, checkpoint, version, sealed_revision, manifest, manifest_digest)
-    values (p_tenant, p_stream, (c->>'cut')::integer, c->>'checkpoint', (c->>'version')::integer, (c->>'sealedRevision')::integer, c->>'manifest', c->>'manifestDigest');
-end $$;
-
--- Arrays named i_ have one entry per item, e_ one per event, n_ one per need, r_ one per need to remove; *_item counts items from 1.
+-- Arrays named i_ have one entry per item, e_ one per event, n_ one per need, r_ one per need to remove, c_ one per checkpoint; *_item counts items from 1.
 create function n17q.append_batch(
   p_lane smallint,
   i_tenant text[], i_stream text[], i_expected integer[], i_append_id text[], i_digest text[], i_count integer[], i_previous text[], i_head text[],
   i_recorded_at bigint[], i_valid_until bigint[], i_snapshot text[], i_extra text[], p_fold_schema text,
   e_item integer[], e_offset integer[], e_id text[], e_type text[], e_class text[], e_wake text[], e_schema smallint[], e_data text[], e_meta text[], e_trace text[], e_previous text[], e_digest text[],
   n_item integer[], n_service text[], n_reason text[], n_due bigint[], n_waits text[],
-  r_item integer[], r_service text[], r_reason text[]
+  r_item integer[], r_service text[], r_reason text[],
+  c_item integer[], c_cut integer[], c_checkpoint text[], c_version integer[], c_sealed integer[], c_digest text[], c_base integer[], c_holds text[], c_body text[]
 ) returns table (item integer, outcome text, revision integer, head text, recorded_at bigint, pos bigint, facts text)
 language plpgsql volatile security definer set search_path = n17q, pg_temp as $$
 #variable_conflict use_column
@@ -130,7 +132,7 @@ declare
   now_ms bigint;
   currents integer[]; heads text[]; known boolean[];
   won boolean[] := array_fill(false, array[cardinality(i_stream)]);
-  wins integer := 0; sealing integer[] := '{}'; releasing boolean := false;
+  wins integer := 0; releasing boolean := false;
   extras jsonb[] := array_fill(null::jsonb, array[cardinality(i_stream)]);
   x jsonb; r record; j integer;
 begin
@@ -187,7 +189,6 @@ begin
       end if;
       if outcome is null then
         perform n17q.apply_extra(i_tenant[i], i_stream[i], x);
-        if x ? 'checkpoint' then sealing := sealing || i; end if;
         if x ? 'releases' then releasing := true; end if;
       end if;
     end if;
@@ -219,9 +220,12 @@ begin
   get diagnostics drawn = row_count;
   update lanes l set next_position = first_position + drawn where l.lane = p_lane;
 
-  foreach j in array sealing loop
-    perform n17q.seal(i_tenant[j], i_stream[j], extras[j]->'checkpoint');
-  end loop;
+  if cardinality(c_item) > 0 then
+    insert into checkpoints (tenant, stream, cut, checkpoint, version, sealed_revision, manifest_digest, base, holds, body)
+      select i_tenant[c.item], i_stream[c.item], c.cut, c.checkpoint, c.version, c.sealed, c.digest, c.base, c.holds::bigint[], decode(c.body, 'base64')
+        from unnest(c_item, c_cut, c_checkpoint, c_version, c_sealed, c_digest, c_base, c_holds, c_body) as c(item, cut, checkpoint, version, sealed, digest, base, holds, body)
+       where won[c.item];
+  end if;
   insert into snapshots (tenant, stream, revision, fold_schema, state)
     select i_tenant[t.at], i_stream[t.at], i_expected[t.at] + i_count[t.at], p_fold_schema, t.state from unnest(i_snapshot) with ordinality as t(state, at) where t.state is not null and won[t.at]
     on conflict (tenant, stream) do update set revision = excluded.revision, fold_schema = excluded.fold_schema, state = excluded.state;

@@ -62,7 +62,7 @@ describe('the schema and its roles', () => {
       ]) await expect(as(url, sql)).rejects.toMatchObject({ code: expect.stringMatching(/^(42501|25006)$/) });
     }
     await expect(as(urls.api, 'select 1 from n17q.events')).rejects.toMatchObject({ code: '42501' });
-    await expect(as(urls.reader, `select * from n17q.append_batch(0::smallint, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', 'f', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')`)).rejects.toMatchObject({ code: '42501' });
+    await expect(as(urls.reader, `select * from n17q.append_batch(0::smallint, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', 'f', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')`)).rejects.toMatchObject({ code: '42501' });
     await expect(as(urls.store, 'create table n17q.mine (id int)')).rejects.toMatchObject({ code: '42501' });
   }, 60_000);
 
@@ -72,6 +72,6 @@ describe('the schema and its roles', () => {
   }, 60_000);
 
   it('[SEAL-2] holds no checkpoint without the event that seals it', async () => {
-    await expect(as(owner, `insert into n17q.checkpoints values ('t', 'run/x', 1, 'c', 1, 2, '{}', 'd')`)).rejects.toMatchObject({ code: '23503' });
+    await expect(as(owner, `insert into n17q.checkpoints values ('t', 'run/x', 1, 'c', 1, 2, 'd', null, '{}', '')`)).rejects.toMatchObject({ code: '23503' });
   }, 30_000);
 });

@@ -73,13 +73,8 @@ create table n17q.contents (
 );
 create index contents_of_stream on n17q.contents (tenant, stream);
 
-create table n17q.sections (
-  tenant text not null,
-  digest text not null,
-  body text not null,
-  primary key (tenant, digest)
-);
-
+-- body: manifest and changed sections, compressed (section-pack.ts), with the text of the checkpoint of cut \`base\` as dictionary.
+-- holds: the first eight bytes of the digests of the sections that are in it.
 create table n17q.checkpoints (
   tenant text not null,
   stream text not null,
@@ -87,8 +82,10 @@ create table n17q.checkpoints (
   checkpoint text not null,
   version integer not null,
   sealed_revision integer not null,
-  manifest text not null,
   manifest_digest text not null,
+  base integer,
+  holds bigint[] not null,
+  body bytea not null,
   primary key (tenant, stream, cut),
   foreign key (tenant, stream, sealed_revision) references n17q.events (tenant, stream, revision)
 );
@@ -163,12 +160,13 @@ end $$;
 create trigger events_are_append_only before update or delete or truncate on n17q.events
   for each statement execute function n17q.refuse_rewriting();
 
+alter table n17q.checkpoints alter column body set storage external;
+
 -- lz4 where the server was built with it
 do $$
 begin
   alter table n17q.events alter column data set compression lz4;
   alter table n17q.contents alter column body set compression lz4;
-  alter table n17q.sections alter column body set compression lz4;
   alter table n17q.snapshots alter column state set compression lz4;
 exception when feature_not_supported then
   raise notice 'this server has no lz4; its default compression is used';

@@ -4,17 +4,18 @@ import { DIMENSIONS } from '@n17q/domain';
 import type { PreparedAppend } from '../ports.js';
 import { bytesOf, sealedRevision, REFUSAL_OF } from '../prepared.js';
 import { classOf, metaOf, positionText } from '../row.js';
+import { pack, type LastPack, type Packed } from './section-pack.js';
 
 /** An append with its texts made, so that nothing about it can fail once it is queued. */
-export interface EncodedAppend { readonly prepared: PreparedAppend; readonly data: readonly string[]; readonly extra: string | null; readonly bytes: number }
+export interface EncodedAppend { readonly prepared: PreparedAppend; readonly data: readonly string[]; readonly extra: string | null; readonly bytes: number; readonly packed: Packed | null }
 
 const base64 = (b: Uint8Array): string => Buffer.from(b.buffer, b.byteOffset, b.byteLength).toString('base64');
 
-function extraOf(p: PreparedAppend): string | null {
+function extraOf(p: PreparedAppend, packed: Packed | null): string | null {
   const x: Record<string, unknown> = {};
   if (p.contents.length > 0) x['contents'] = p.contents.map((c) => ({ commitment: c.ref.commitment, class: c.ref.class, media: c.ref.media, bytes: c.ref.bytes, salt: base64(c.salt), body: base64(c.body) }));
   if (p.cites.length > 0) x['cites'] = p.cites;
-  if (p.checkpoint !== undefined) x['checkpoint'] = { ...p.checkpoint, sealedRevision: sealedRevision(p) };
+  if (p.checkpoint !== undefined && packed !== null) x['checkpoint'] = { cut: p.checkpoint.cut, base: packed.base, held: packed.held, sought: packed.sought };
   if (p.openEffects.remove.length > 0) x['removeEffects'] = p.openEffects.remove;
   if (p.openEffects.upsert.length > 0) x['upsertEffects'] = p.openEffects.upsert;
   if (p.releases.length > 0) x['releases'] = p.releases;
@@ -25,16 +26,18 @@ function extraOf(p: PreparedAppend): string | null {
   return Object.keys(x).length === 0 ? null : JSON.stringify(x);
 }
 
-/** Throws TypeError for data that has no canonical form. */
-export function encode(prepared: PreparedAppend): EncodedAppend {
+/** Throws TypeError for data that has no canonical form. `last`: the run's last checkpoint that was taken in, if it is known here. */
+export function encode(prepared: PreparedAppend, last?: LastPack): EncodedAppend {
   const data = prepared.rows.map((r) => canonical(r.data));
-  return { prepared, data, extra: extraOf(prepared), bytes: bytesOf(prepared, data) };
+  const packed = prepared.checkpoint === undefined ? null : pack(prepared.checkpoint, last);
+  return { prepared, data, packed, extra: extraOf(prepared, packed), bytes: bytesOf(prepared, data, packed?.body.length ?? 0) };
 }
 
 const TYPES = [
   'smallint', 'text[]', 'text[]', 'integer[]', 'text[]', 'text[]', 'integer[]', 'text[]', 'text[]', 'bigint[]', 'bigint[]', 'text[]', 'text[]', 'text',
   'integer[]', 'integer[]', 'text[]', 'text[]', 'text[]', 'text[]', 'smallint[]', 'text[]', 'text[]', 'text[]', 'text[]', 'text[]',
   'integer[]', 'text[]', 'text[]', 'bigint[]', 'text[]', 'integer[]', 'text[]', 'text[]',
+  'integer[]', 'integer[]', 'text[]', 'integer[]', 'integer[]', 'text[]', 'integer[]', 'text[]', 'text[]',
 ] as const;
 /** Lock: lane head row, then streams rows by name. Isolation: READ COMMITTED, one statement, one transaction. */
 export const APPEND_STATEMENT = `select item, outcome, revision, head, recorded_at::text as recorded_at, pos::text as pos, facts from n17q.append_batch(${TYPES.map((t, i) => `$${String(i + 1)}::${t}`).join(', ')})`;
@@ -44,7 +47,8 @@ export function batchArguments(items: readonly EncodedAppend[], lane: number, fo
   const e = { item: [] as number[], off: [] as number[], id: [] as string[], type: [] as string[], cls: [] as string[], wake: [] as string[], schema: [] as number[], data: [] as string[], meta: [] as string[], trace: [] as (string | null)[], previous: [] as string[], digest: [] as string[] };
   const n = { item: [] as number[], service: [] as string[], reason: [] as string[], due: [] as number[], waits: [] as (string | null)[] };
   const r = { item: [] as number[], service: [] as string[], reason: [] as string[] };
-  for (const [at, { prepared: p, data, extra }] of items.entries()) {
+  const c = { item: [] as number[], cut: [] as number[], checkpoint: [] as string[], version: [] as number[], sealed: [] as number[], digest: [] as string[], base: [] as (number | null)[], holds: [] as string[], body: [] as string[] };
+  for (const [at, { prepared: p, data, extra, packed }] of items.entries()) {
     const last = p.rows.length - 1;
     i.tenant.push(p.tenant); i.stream.push(p.stream); i.expected.push(p.expected); i.append.push(p.appendId); i.digest.push(p.requestDigest); i.count.push(p.rows.length);
     i.previous.push(p.rows[0]?.previous ?? ''); i.head.push(p.rows[last]?.digest ?? ''); i.recorded.push(p.rows[0]?.recordedAt ?? 0); i.until.push(p.validUntil ?? null);
@@ -54,12 +58,17 @@ export function batchArguments(items: readonly EncodedAppend[], lane: number, fo
       e.schema.push(row.schemaVersion); e.data.push(data[off] as string); e.meta.push(metaOf(row)); e.trace.push(row.trace === undefined ? null : JSON.stringify(row.trace)); e.previous.push(row.previous); e.digest.push(row.digest);
     }
     for (const need of p.needs.upsert) { n.item.push(at + 1); n.service.push(need.service); n.reason.push(need.reason); n.due.push(Math.trunc(need.dueAt)); n.waits.push(need.waitsFor); }
+    if (p.checkpoint !== undefined && packed !== null) {
+      c.item.push(at + 1); c.cut.push(p.checkpoint.cut); c.checkpoint.push(p.checkpoint.checkpoint); c.version.push(p.checkpoint.version); c.sealed.push(sealedRevision(p) as number); c.digest.push(p.checkpoint.manifestDigest);
+      c.base.push(packed.base); c.holds.push(`{${packed.holds.join(',')}}`); c.body.push(packed.body.toString('base64'));
+    }
     for (const gone of p.needs.remove) { r.item.push(at + 1); r.service.push(gone.service); r.reason.push(gone.reason); }
   }
   const arrays = [
     i.tenant, i.stream, i.expected, i.append, i.digest, i.count, i.previous, i.head, i.recorded, i.until, i.snapshot, i.extra,
     e.item, e.off, e.id, e.type, e.cls, e.wake, e.schema, e.data, e.meta, e.trace, e.previous, e.digest,
     n.item, n.service, n.reason, n.due, n.waits, r.item, r.service, r.reason,
+    c.item, c.cut, c.checkpoint, c.version, c.sealed, c.digest, c.base, c.holds, c.body,
   ].map(arrayLiteral);
   return [lane, ...arrays.slice(0, 12), foldSchema, ...arrays.slice(12)];
 }

@@ -55,11 +55,18 @@ export const NEEDS_OF = `select tenant, stream, service, reason, due_at::text as
 /** Index: primary key of streams, range. */
 export const LIST_RUNS = `select stream, revision, head, created_at::text as created_at from n17q.streams where tenant = $1 and stream >= 'run/' and stream < 'run0' and stream > $2 order by stream limit $3`;
 export const CONTENTS = `select commitment, class, media, bytes::text as bytes, state, salt, body from n17q.contents where tenant = $1 and commitment = any($2::text[])`;
-const CHECKPOINT = 'checkpoint, version, cut, sealed_revision, manifest, manifest_digest';
+const CHECKPOINT = 'checkpoint, version, cut, sealed_revision, manifest_digest';
 export const CHECKPOINT_AT = `select ${CHECKPOINT} from n17q.checkpoints where tenant = $1 and stream = $2 and cut = $3`;
 /** Index: primary key, backwards. */
 export const CHECKPOINT_LATEST = `select ${CHECKPOINT} from n17q.checkpoints where tenant = $1 and stream = $2 order by cut desc limit 1`;
-export const SECTIONS = `select digest, body from n17q.sections where tenant = $1 and digest = any($2::text[])`;
+/** The checkpoints of the cuts $3 and all that they rest on. Index: primary key. */
+export const PACKS = `
+with recursive needed as (
+  select cut, base, body from n17q.checkpoints where tenant = $1 and stream = $2 and cut = any($3::integer[])
+  union select c.cut, c.base, c.body from needed n join n17q.checkpoints c on c.tenant = $1 and c.stream = $2 and c.cut = n.base
+) select cut, base, body from needed`;
+/** The newest checkpoint up to the cut $3 that holds a section, by digest. Index: primary key, range; for what no pack says where it is. */
+export const SECTION_CUT = `select cut from n17q.checkpoints where tenant = $1 and stream = $2 and cut <= $3 and n17q.digest_head($4) = any(holds) order by cut desc limit 1`;
 export const SUSPECTS = `select tenant, stream, event_id, why, since::text as since from n17q.suspects where cleared_by is null order by since limit $1`;
 export const MARK_SUSPECT = `select n17q.mark_suspect($1, $2, $3, $4)`;
 export const CLEAR_SUSPECT = `select n17q.clear_suspect($1, $2, $3) as cleared`;

@@ -14,11 +14,12 @@ import {
   type PositionedEvent, type StoredCheckpoint, type Suspect, type TenantOpenEffect,
 } from '../store-port.js';
 import * as sql from './reads.sql.js';
+import { unpacker, type PackRow } from './section-pack.js';
 import { eventFrom, type EventColumns } from '../row.js';
 
 interface OpenRow { readonly effect: string; readonly stream: string; readonly tool: string; readonly scope_key: string; readonly kind: string; readonly stage: string; readonly generation: string }
 interface NeedRow { readonly tenant: string; readonly stream: string; readonly service: string; readonly reason: string; readonly due_at: string; readonly waits_for: string | null }
-interface CheckpointRow { readonly checkpoint: string; readonly version: number; readonly cut: number; readonly sealed_revision: number; readonly manifest: string; readonly manifest_digest: string }
+interface CheckpointRow { readonly checkpoint: string; readonly version: number; readonly cut: number; readonly sealed_revision: number; readonly manifest_digest: string }
 interface ViewRow {
   readonly head: { revision: number; head: string } | null; readonly snapshot: { revision: number; state: string } | null; readonly tail: readonly EventColumns[]; readonly open: readonly OpenRow[] | null;
   readonly tenant: readonly { stream: string; revision: number; head: string; event: EventColumns | null }[] | null; readonly account: Partial<Amounts> | null; readonly suspect: boolean; readonly now: string;
@@ -26,8 +27,6 @@ interface ViewRow {
 
 const openFrom = (r: OpenRow): TenantOpenEffect => ({ effect: r.effect, stream: r.stream, tool: r.tool, scopeKey: r.scope_key, kind: r.kind as OpenEffect['kind'], stage: r.stage as OpenEffect['stage'], generation: r.generation });
 const needFrom = (r: NeedRow): DueNeed => ({ tenant: r.tenant, stream: r.stream, service: r.service as ServiceName, reason: r.reason, dueAt: Number(r.due_at), waitsFor: r.waits_for as Need['waitsFor'] });
-const checkpointFrom = (r: CheckpointRow | undefined): StoredCheckpoint | null =>
-  r === undefined ? null : { checkpoint: r.checkpoint, version: r.version, cut: r.cut, sealedRevision: r.sealed_revision, manifest: r.manifest, manifestDigest: r.manifest_digest };
 
 export class PostgresReads implements EventStoreReads {
   constructor(private readonly pool: pg.Pool, private readonly foldSchema: string) {}
@@ -86,20 +85,37 @@ export class PostgresReads implements EventStoreReads {
     return checkReadable(rows.map((r) => ({ ref: { commitment: r.commitment, bytes: Number(r.bytes), class: r.class as StoredContent['ref']['class'], media: r.media }, state: r.state, salt: r.salt, body: r.body })), by.reader);
   }
   async checkpointAt(tenant: TenantId, stream: StreamId, cut: number): Promise<StoredCheckpoint | null> {
-    return checkpointFrom((await this.#rows<CheckpointRow>('checkpoint_at', sql.CHECKPOINT_AT, [tenant, stream, cut]))[0]);
+    return this.#checkpoint(tenant, stream, (await this.#rows<CheckpointRow>('checkpoint_at', sql.CHECKPOINT_AT, [tenant, stream, cut]))[0]);
   }
   async latestCheckpoint(tenant: TenantId, stream: StreamId): Promise<StoredCheckpoint | null> {
-    return checkpointFrom((await this.#rows<CheckpointRow>('checkpoint_latest', sql.CHECKPOINT_LATEST, [tenant, stream]))[0]);
+    return this.#checkpoint(tenant, stream, (await this.#rows<CheckpointRow>('checkpoint_latest', sql.CHECKPOINT_LATEST, [tenant, stream]))[0]);
   }
-  async sectionBodies(tenant: TenantId, digests: readonly Digest[]): Promise<{ readonly [digest: string]: string }> {
-    const rows = await this.#rows<{ digest: string; body: string }>('sections', sql.SECTIONS, [tenant, digests]);
-    return Object.fromEntries(rows.map((r) => [r.digest, r.body]));
+  async sectionBodies(tenant: TenantId, stream: StreamId, cut: number): Promise<{ readonly [digest: string]: string }> {
+    const rows = await this.#packs(tenant, stream, [cut]);
+    if (rows.length === 0) return {};
+    const own = unpacker(rows)(cut);
+    const cuts = new Set(Object.values(own.held));
+    for (const digest of own.sought) {
+      const at = (await this.#rows<{ cut: number }>('section_cut', sql.SECTION_CUT, [tenant, stream, cut, digest]))[0]?.cut;
+      if (at !== undefined) cuts.add(at);
+    }
+    const earlier = unpacker(await this.#packs(tenant, stream, [...cuts]));
+    const wanted = new Set([...Object.keys(own.held), ...own.sought]);
+    const found: Record<string, string> = { ...own.sections };
+    for (const at of cuts) for (const [digest, body] of Object.entries(earlier(at).sections)) if (wanted.has(digest)) found[digest] = body;
+    return found;
   }
   async registerArtifact(a: ArtifactEntry): Promise<'pending' | 'complete' | 'erased'> {
     const rows = await this.#rows<{ state: 'pending' | 'complete' | 'erased' }>('register_artifact', sql.REGISTER_ARTIFACT, [a.tenant, a.ref.commitment, a.stream, a.ref.class, a.ref.media, a.ref.bytes, a.state, a.salt === null ? null : Buffer.from(a.salt)]);
     return rows[0]?.state as 'pending' | 'complete' | 'erased';
   }
 
+  #packs(tenant: TenantId, stream: StreamId, cuts: readonly number[]): Promise<readonly PackRow[]> { return this.#rows<PackRow>('packs', sql.PACKS, [tenant, stream, cuts]); }
+  async #checkpoint(tenant: TenantId, stream: StreamId, r: CheckpointRow | undefined): Promise<StoredCheckpoint | null> {
+    if (r === undefined) return null;
+    const { manifest } = unpacker(await this.#packs(tenant, stream, [r.cut]))(r.cut);
+    return { checkpoint: r.checkpoint, version: r.version, cut: r.cut, sealedRevision: r.sealed_revision, manifest, manifestDigest: r.manifest_digest as Digest };
+  }
   async #view(q: DecisionQuery, part: 'all' | 'nothing'): Promise<DecisionView> {
     const values = [q.tenant, q.stream, q.afterRevision ?? null, PAGE_EVENTS_MAX, PAGE_BYTES_MAX, this.foldSchema, q.scopeKeys === 'all' ? null : q.scopeKeys, OPEN_EFFECTS_MAX + 1, JSON.stringify(q.tenantSeen ?? {}), part];
     const row = (await this.#rows<ViewRow>('view', sql.VIEW, values))[0] as ViewRow;

@@ -1,4 +1,5 @@
 /** The event store on Postgres: group commit for appends, a small pool for reads, the database's clock. */
+import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 import type { AppendOutcome } from '@n17q/contracts';
 import type { PreparedAppend } from '../ports.js';
@@ -9,6 +10,7 @@ import { AppendBatcher, type BatcherOptions } from './batcher.js';
 import { StoreClock } from './clock.js';
 import { encode, type EncodedAppend } from './encode.js';
 import { PostgresReads } from './reads.js';
+import type { LastPack, Packed } from './section-pack.js';
 
 export interface PostgresStoreOptions extends Partial<Omit<BatcherOptions, 'url'>> {
   readonly url: string;
@@ -21,8 +23,11 @@ export const STORE_DEFAULTS = {
   statementMs: 5000, lockMs: 3000, connectMs: 3000, graceMs: 3000,
 } as const;
 
+const PACKS_BYTES_MAX = 32 * 1024 * 1024;
+
 export class PostgresEventStore extends PostgresReads implements EventStorePort {
   readonly #listeners = new Set<() => void>();
+  readonly #lastPacks = new LRUCache<string, LastPack>({ maxSize: PACKS_BYTES_MAX, sizeCalculation: (p) => p.text.length + 100 * p.held.size });
   readonly #batcher: AppendBatcher;
   readonly #pool: pg.Pool;
   readonly clock: StoreClock;
@@ -69,13 +74,20 @@ export class PostgresEventStore extends PostgresReads implements EventStorePort 
   append(prepared: PreparedAppend): Promise<AppendOutcome> {
     const flaw = flawOf(prepared);
     if (flaw !== undefined) return Promise.resolve(flaw);
+    const key = `${prepared.tenant} ${prepared.stream}`;
     let encoded: EncodedAppend;
     try {
-      encoded = encode(prepared);
+      encoded = encode(prepared, this.#lastPacks.get(key));
     } catch (error) {
       return Promise.resolve({ kind: 'refused', code: 'MALFORMED', message: (error as Error).message, facts: {} });
     }
-    return this.#batcher.append(encoded);
+    return encoded.packed === null ? this.#batcher.append(encoded) : this.#seal(key, encoded, encoded.packed);
+  }
+
+  async #seal(key: string, encoded: EncodedAppend, packed: Packed): Promise<AppendOutcome> {
+    const outcome = await this.#batcher.append(encoded);
+    if (outcome.kind === 'appended' && outcome.fresh) this.#lastPacks.set(key, packed.next);
+    return outcome;
   }
 
   /** Finishes what is queued, then closes all connections. A repeat does nothing more. */

@@ -1,6 +1,7 @@
 /** What judges read: the store's own tables, in the role that can only read. Rows: RUN-1, CON-3. */
 import pg from 'pg';
 import type { EventEnvelope, RunId, TenantId } from '@n17q/domain';
+import { unpacker, type PackRow } from '@n17q/event-log';
 
 export interface ReadContent { readonly commitment: string; readonly class: string; readonly body: Buffer | null }
 export interface StoreReader {
@@ -26,8 +27,13 @@ export function openReader(url: string): StoreReader {
       }) as unknown as EventEnvelope),
     texts: async (tenant) => {
       const found: string[] = [];
-      for (const [table, column] of [['events', 'data'], ['events', 'meta'], ['sections', 'body'], ['snapshots', 'state'], ['checkpoints', 'manifest']] as const) {
+      for (const [table, column] of [['events', 'data'], ['events', 'meta'], ['snapshots', 'state']] as const) {
         found.push(...(await pool.query<{ t: string }>(`select ${column} as t from n17q.${table} where tenant = $1`, [tenant])).rows.map((r) => r.t));
+      }
+      const packs = await pool.query<PackRow & { readonly stream: string }>('select stream, cut, base, body from n17q.checkpoints where tenant = $1', [tenant]);
+      for (const rows of Map.groupBy(packs.rows, (r) => r.stream).values()) {
+        const unpacked = unpacker(rows);
+        found.push(...rows.map((r) => JSON.stringify(unpacked(r.cut))));
       }
       return found;
     },
