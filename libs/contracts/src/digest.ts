@@ -10,10 +10,50 @@ import { createHash, randomBytes } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import type { ContentClass, ContentRef, Digest, EventEnvelope } from '@n17q/domain';
 
-/** RFC 8785 text. Throws TypeError for a value that has no canonical form (undefined at the top, non-finite numbers, lone surrogates). */
+const DEPTH_MAX = 100;
+const PLAIN_KEY = /^[A-Za-z0-9_.-]*$/;
+
+/** The text of plain JSON, or undefined for whatever is not plain or has no canonical form: the library decides about that. */
+function plainText(value: unknown, depth: number): string | undefined {
+  if (typeof value === 'string') return value.isWellFormed() ? JSON.stringify(value) : undefined;
+  if (typeof value === 'number') return Number.isFinite(value) ? JSON.stringify(value) : undefined;
+  if (typeof value === 'boolean') return value ? 'true' : 'false';
+  if (value === null) return 'null';
+  if (typeof value !== 'object' || depth > DEPTH_MAX) return undefined;
+  if (Array.isArray(value)) {
+    let text = '[';
+    for (let i = 0; i < value.length; i++) {
+      const item = plainText(value[i], depth + 1);
+      if (item === undefined) return undefined;
+      text += i === 0 ? item : `,${item}`;
+    }
+    return `${text}]`;
+  }
+  const of: unknown = Object.getPrototypeOf(value);
+  if ((of !== Object.prototype && of !== null) || typeof (value as { toJSON?: unknown }).toJSON === 'function') return undefined;
+  let text = '{';
+  for (const key of Object.keys(value).sort()) {
+    const member = (value as Record<string, unknown>)[key];
+    if (member === undefined) continue;
+    const memberText = plainText(member, depth + 1);
+    if (memberText === undefined || !key.isWellFormed()) return undefined;
+    text += `${text.length === 1 ? '' : ','}${PLAIN_KEY.test(key) ? `"${key}"` : JSON.stringify(key)}:${memberText}`;
+  }
+  return `${text}}`;
+}
+
+/** RFC 8785 text. Throws TypeError or Error for a value that has no canonical form (undefined at the top, non-finite numbers, lone surrogates). */
 export function canonical(value: unknown): string {
-  const text = canonicalize(value);
+  const text = plainText(value, 0) ?? canonicalize(value); // the same text, several times as fast for what nearly everything is
   if (text === undefined) throw new TypeError('this value has no canonical JSON form');
+  return text;
+}
+
+const TEXTS = new WeakMap<object, string>();
+/** The same for a value that never changes: its text is made once. */
+export function canonicalOnce(value: object): string {
+  let text = TEXTS.get(value);
+  if (text === undefined) TEXTS.set(value, (text = canonical(value)));
   return text;
 }
 
@@ -38,5 +78,7 @@ export function contentOf(body: string | Uint8Array, cls: ContentClass, media = 
 /** The digest of an event (D1). `prev` is the head's digest, or '' for the first event of a stream. */
 export function eventDigest(e: Omit<EventEnvelope, 'digest' | 'position' | 'trace'>): Digest {
   const { tenant, stream, revision, eventId, type, schemaVersion, data, writer, actor, correlation, causation, segment, appendId, recordedAt, previous } = e;
-  return digestOf({ v: 1, tenant, stream, revision, eventId, type, schemaVersion, data, writer, actor, correlation, causation, segment, appendId, recordedAt, previous });
+  // the canonical text of { v: 1, … } with its members in their order, so that the data's own text is made only once
+  const [before, after] = [canonical({ actor, appendId, causation, correlation }), canonical({ eventId, previous, recordedAt, revision, schemaVersion, segment, stream, tenant, type, v: 1, writer })];
+  return sha256(`${before.slice(0, -1)},"data":${canonicalOnce(data)},${after.slice(1)}`);
 }

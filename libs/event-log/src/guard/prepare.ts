@@ -6,7 +6,7 @@
  *
  * Rows: RUN-1, RUN-3, SEAL-2, SEAL-3, SEAL-5, EFF-7, CON-3, CTX-7.
  */
-import { APPEND_BYTES_MAX, appendRequest, canonical, commitment, digestOf, eventDigest, EVENT_SCHEMAS, INLINE_BYTES_MAX, sha256, type AppendOutcome, type AppendRefusalCode, type AppendRequest, type ContentUpload } from '@n17q/contracts';
+import { APPEND_BYTES_MAX, appendRequest, canonical, canonicalOnce, commitment, digestOf, eventDigest, EVENT_SCHEMAS, INLINE_BYTES_MAX, sha256, type AppendOutcome, type AppendRefusalCode, type AppendRequest, type ContentUpload } from '@n17q/contracts';
 import { contentRefsIn, EVENT_TABLE, evolve, isEventType, isNothing, judgeAppend, mayWrite, minus, NOTHING, plus, wakeOf, type Amounts, type Digest, type EventData, type EventEnvelope, type EventType, type Manifest, type RunState, type ServiceName, type TenantTopic } from '@n17q/domain';
 import type { EventRow, PreparedAppend, StreamHead } from '../ports.js';
 
@@ -44,8 +44,10 @@ export function parseAppend(raw: unknown, writer: ServiceName, bytes: number): P
     if (c.ref.class === 'continuation' && writer !== 'provider-gateway') return refuse('CARRIER_FIELD', 'only the provider gateway may bring a continuation', { path: `contents ${c.ref.commitment}` });
     contents.push({ ref: c.ref, salt, body });
   }
-  const { trace: _trace, ...said } = request;
-  return { request, contents, requestDigest: digestOf({ writer, ...said }) };
+  // bytes of contents are bound by their commitments, which were just verified
+  const { trace: _trace, events, contents: brought, ...said } = request;
+  const requestDigest = digestOf({ writer, ...said, events: events.map(({ data, ...e }) => ({ ...e, data: canonicalOnce(data) })), contents: brought.map(({ ref, salt }) => ({ ref, salt })) });
+  return { request, contents, requestDigest };
 }
 
 function eventFlaw(e: { type: string; schemaVersion?: number | undefined; data?: unknown }, writer: ServiceName, stream: string, i: number): Refusal | null {

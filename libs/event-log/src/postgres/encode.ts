@@ -1,5 +1,5 @@
 /** A frozen batch as the arguments of `n17q.append_batch`: arrays for what every append has, one JSON text for what few have. */
-import { canonical, type AppendOutcome } from '@n17q/contracts';
+import { canonicalOnce, type AppendOutcome } from '@n17q/contracts';
 import { DIMENSIONS } from '@n17q/domain';
 import type { PreparedAppend } from '../ports.js';
 import { bytesOf, sealedRevision, REFUSAL_OF } from '../prepared.js';
@@ -28,7 +28,7 @@ function extraOf(p: PreparedAppend, packed: Packed | null): string | null {
 
 /** Throws TypeError for data that has no canonical form. `last`: the run's last checkpoint that was taken in, if it is known here. */
 export function encode(prepared: PreparedAppend, last?: LastPack): EncodedAppend {
-  const data = prepared.rows.map((r) => canonical(r.data));
+  const data = prepared.rows.map((r) => canonicalOnce(r.data));
   const packed = prepared.checkpoint === undefined ? null : pack(prepared.checkpoint, last);
   return { prepared, data, packed, extra: extraOf(prepared, packed), bytes: bytesOf(prepared, data, packed?.body.length ?? 0) };
 }
