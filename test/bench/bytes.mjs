@@ -3,7 +3,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 
-const TABLES = ['events', 'contents', 'sections', 'checkpoints', 'snapshots', 'streams', 'needs', 'open_effects', 'accounts', 'lanes', 'relay'];
+const TABLES = ['events', 'contents', 'checkpoints', 'snapshots', 'streams', 'needs', 'open_effects', 'accounts', 'lanes', 'relay'];
 
 export async function tableSizes(ownerUrl) {
   const c = new pg.Client({ connectionString: ownerUrl });

@@ -45,6 +45,7 @@ export async function openWorld(site, api, tenant, { turns, resultBytes = 0 }) {
   await publishDocuments(api, tenant, { policy: FIRST_POLICY, registry: { tools: [post] }, roles: OPERATOR_ROLES, allowance: FIRST_ALLOWANCE, profiles: profilesOf([account]) });
   const reader = openReader(site.site.databases.reader);
   const watch = new pg.Client({ connectionString: site.site.databases.reader });
+  watch.on('error', () => undefined); // the site was closed first
   await watch.connect();
   return { tenant, api, provider, tool, reader, watch, turns, close: async () => { await watch.end(); await reader.close(); await provider.close(); await tool.close(); } };
 }
