@@ -20,3 +20,4 @@ export { type BusTail, type LastMessage, type RelayAlarm } from './relay/audit.j
 export { relayBus, startRelay, type StartRelayOptions } from './relay/start.js';
 export { examine, type Examination, type Finding } from './doctor/examine.js';
 export { PACKS_IN_CHAIN, unpacker, type PackRow } from './postgres/section-pack.js';
+export { EVENT_COLUMNS, eventFrom, type EventColumns } from './row.js';

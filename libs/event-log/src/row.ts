@@ -1,5 +1,5 @@
 /** Rows of `events` and back. The SELECT list and the reading stand side by side, since they must agree. */
-import { EVENT_TABLE, isEventType, type EventClass, type EventEnvelope } from '@n17q/domain';
+import { EVENT_TABLE, isEventType, runOf, type EventClass, type EventEnvelope } from '@n17q/domain';
 import type { EventRow } from './ports.js';
 
 export const EVENT_COLUMNS = 'e.tenant, e.stream, e.revision, e.lane, e.position::text as position, e.event_id, e.type, e.class, e.wake, e.schema_version, e.data, e.meta, e.trace, e.append_id, e.recorded_at::text as recorded_at, e.previous, e.digest';
@@ -12,11 +12,29 @@ export interface EventColumns {
 
 export const positionText = (lane: number, position: number | string): string => `${String(lane)}:${String(position)}`;
 
-/** Who and why, as stored beside an event's data. */
-export const metaOf = (e: EventRow): string => JSON.stringify({ actor: e.actor, correlation: e.correlation, causation: e.causation, segment: e.segment, writer: e.writer });
+type Meta = Pick<EventEnvelope, 'actor' | 'correlation' | 'causation' | 'segment' | 'writer'>;
+type MetaOf = Pick<EventEnvelope, 'type' | 'stream'>;
+
+/** What nearly every event says, by its type and stream: not stored again with each. It is part of the format: a type that is in use never gets another writer. */
+function usualMeta(e: MetaOf, writer: EventEnvelope['writer'] = isEventType(e.type) && EVENT_TABLE[e.type].writer !== 'any' ? (EVENT_TABLE[e.type].writer as EventEnvelope['writer']) : 'event-store'): Meta {
+  return { writer, actor: { kind: 'service', id: writer }, correlation: runOf(e.stream) ?? e.stream, causation: null, segment: 0 };
+}
+
+/** Who and why, as stored beside an event's data: what differs from the usual. */
+export function metaOf(e: EventRow): string {
+  const usual = usualMeta(e, e.writer);
+  return JSON.stringify({
+    ...(usualMeta(e).writer === e.writer ? {} : { writer: e.writer }), ...(e.actor.kind === usual.actor.kind && e.actor.id === usual.actor.id ? {} : { actor: e.actor }),
+    ...(e.correlation === usual.correlation ? {} : { correlation: e.correlation }), ...(e.causation === null ? {} : { causation: e.causation }), ...(e.segment === 0 ? {} : { segment: e.segment }),
+  });
+}
+function metaFrom(e: MetaOf, text: string): Meta {
+  const told = JSON.parse(text) as Partial<Meta>;
+  return { ...usualMeta(e, told.writer), ...told };
+}
 
 export function eventFrom(r: EventColumns): EventEnvelope {
-  const meta = JSON.parse(r.meta) as Pick<EventEnvelope, 'actor' | 'correlation' | 'causation' | 'segment' | 'writer'>;
+  const meta = metaFrom({ type: r.type as EventEnvelope['type'], stream: r.stream }, r.meta);
   return {
     type: r.type, data: JSON.parse(r.data) as unknown, tenant: r.tenant, stream: r.stream, revision: r.revision, position: positionText(r.lane, r.position), eventId: r.event_id,
     schemaVersion: r.schema_version, writer: meta.writer, actor: meta.actor, correlation: meta.correlation, causation: meta.causation, segment: meta.segment, appendId: r.append_id,

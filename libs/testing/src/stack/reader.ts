@@ -1,7 +1,7 @@
 /** What judges read: the store's own tables, in the role that can only read. Rows: RUN-1, CON-3. */
 import pg from 'pg';
 import type { EventEnvelope, RunId, TenantId } from '@n17q/domain';
-import { unpacker, type PackRow } from '@n17q/event-log';
+import { EVENT_COLUMNS, eventFrom, unpacker, type EventColumns, type PackRow } from '@n17q/event-log';
 
 export interface ReadContent { readonly commitment: string; readonly class: string; readonly body: Buffer | null }
 export interface StoreReader {
@@ -13,18 +13,12 @@ export interface StoreReader {
   close(): Promise<void>;
 }
 
-interface Row { readonly revision: number; readonly position: string; readonly event_id: string; readonly type: string; readonly schema_version: number; readonly data: string; readonly meta: string; readonly append_id: string; readonly recorded_at: string; readonly previous: string; readonly digest: string }
-
 /** `url`: of the reader's role. */
 export function openReader(url: string): StoreReader {
   const pool = new pg.Pool({ connectionString: url, application_name: 'n17q-judge', max: 2, connectionTimeoutMillis: 5_000 });
   pool.on('error', () => undefined); // the server was killed; the next read makes another connection
   return {
-    events: async (tenant, run) => (await pool.query<Row>('select revision, position, event_id, type, schema_version, data, meta, append_id, recorded_at, previous, digest from n17q.events where tenant = $1 and stream = $2 order by revision', [tenant, `run/${run}`]))
-      .rows.map((r) => ({
-        ...(JSON.parse(r.meta) as object), tenant, stream: `run/${run}`, revision: r.revision, position: r.position, eventId: r.event_id, type: r.type, schemaVersion: r.schema_version, data: JSON.parse(r.data) as unknown,
-        appendId: r.append_id, recordedAt: Number(r.recorded_at), previous: r.previous, digest: r.digest,
-      }) as unknown as EventEnvelope),
+    events: async (tenant, run) => (await pool.query<EventColumns>(`select ${EVENT_COLUMNS} from n17q.events e where e.tenant = $1 and e.stream = $2 order by e.revision`, [tenant, `run/${run}`])).rows.map(eventFrom),
     texts: async (tenant) => {
       const found: string[] = [];
       for (const [table, column] of [['events', 'data'], ['events', 'meta'], ['snapshots', 'state']] as const) {

@@ -1,5 +1,8 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
+import { createHash } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Json } from '@n17q/domain';
@@ -32,6 +35,19 @@ const under = async (wrap: (c: Connector) => Connector = (c) => c): Promise<Conn
 describe('the HTTP connector', () => {
   for (const c of CONNECTOR_CONFORMANCE) it(c.title, async () => { await c.run(await under()); });
 
+  it('[SEAL-7] keeps a large answer once: whole in the text, by digest in the receipt; a small one stays readable in the receipt', async () => {
+    for (const [bytes, small] of [[900, true], [5000, false]] as const) {
+      const body = JSON.stringify({ filler: 'ä'.repeat(bytes / 2 - 20) });
+      const server = createServer((_req, res) => { res.writeHead(201, { 'content-type': 'application/json' }).end(body); });
+      await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+      const o = await connect(`http://127.0.0.1:${String((server.address() as AddressInfo).port)}`).dispatch(dispatchRequest());
+      server.closeAllConnections();
+      server.close();
+      if (o.kind !== 'observed') throw new Error(o.kind);
+      expect(o.text).toBe(body);
+      expect(o.receipt).toEqual(small ? { status: 201, body: JSON.parse(body) as Json } : { status: 201, bodyBytes: Buffer.byteLength(body), bodySha256: createHash('sha256').update(body).digest('hex') });
+    }
+  });
   it('[SEC-4] adds the headers of its credential, and sends nothing without them', async () => {
     const world = await freshWorld();
     const withCredential = { ...config(world.url), credential: 'tickets-account' };

@@ -8,6 +8,7 @@
  *
  * Rows: EFF-2, EFF-3, EFF-5, EFF-9.
  */
+import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Json } from '@n17q/domain';
 import { httpOnce, type OnceOutcome } from '@n17q/platform';
@@ -57,7 +58,7 @@ export class HttpConnector implements Connector {
     if (answer.status < 200 || answer.status > 299) return { kind: 'unknown', cause: `STATUS_${answer.status}` };
     const body = bodyOf(answer);
     if (body === undefined) return { kind: 'unknown', cause: 'RESPONSE_MALFORMED' }; // keeps H2
-    return { kind: 'observed', ok: true, text, receipt: { status: answer.status, body } };
+    return { kind: 'observed', ok: true, text, receipt: receiptOf(answer, body, text) };
   }
 
   async #look(request: QueryRequest, path: string, notFoundStatuses: readonly number[]): Promise<LookOutcome> {
@@ -77,7 +78,8 @@ export class HttpConnector implements Connector {
     const count = countOf(body);
     if (count === undefined) return { kind: 'cannot-tell', cause: 'RESPONSE_MALFORMED' };
     if (count === 0) return { kind: 'not-found' }; // keeps H4
-    return { kind: 'happened', count, receipt: { status: answer.status, body }, text: boundedText(answer.body.toString('utf8'), request.outputBytesMax) };
+    const text = boundedText(answer.body.toString('utf8'), request.outputBytesMax);
+    return { kind: 'happened', count, receipt: receiptOf(answer, body, text), text };
   }
 
   #headers(): Readonly<Record<string, string>> | undefined {
@@ -100,6 +102,15 @@ export class HttpConnector implements Connector {
     });
     return complete ? joined(this.#config.baseUrl, filled) : undefined;
   }
+}
+
+const RECEIPT_BODY_BYTES_MAX = 1024;
+
+/** What the service answered, as evidence. A large body that stands whole in the text beside it is named by its digest, not kept twice. */
+function receiptOf(answer: Answered, body: Json, text: string): Json {
+  const { status } = answer;
+  if (answer.body.length <= RECEIPT_BODY_BYTES_MAX || text !== answer.body.toString('utf8')) return { status, body };
+  return { status, bodyBytes: answer.body.length, bodySha256: createHash('sha256').update(answer.body).digest('hex') };
 }
 
 const joined = (baseUrl: string, path: string): string => `${baseUrl.replace(/\/+$/, '')}${path}`;
