@@ -45,7 +45,8 @@ export async function guardedRate({ guarded }, tenant, script, seconds, options 
  */
 export async function batcherRate({ store }, tenant, script, seconds, options = {}) {
   const runs = Array.from({ length: CALLERS }, () => new ScriptedRun(tenant, script, options));
-  let [count, spentMs, each] = [0, 0, 4];
+  let [count, spentMs, each, commits] = [0, 0, 4, 0];
+  const stop = store.onCommit(() => { commits++; });
   while (spentMs < seconds * 1000) {
     const at = store.clock.now() + AHEAD_MS;
     const prepareUntil = performance.now() + AHEAD_MS;
@@ -62,7 +63,8 @@ export async function batcherRate({ store }, tenant, script, seconds, options = 
     spentMs += performance.now() - began;
     each = Math.max(4, Math.min(64, Math.floor((count * SLICE_MS) / spentMs / CALLERS)));
   }
-  return (count * 1000) / spentMs;
+  stop();
+  return { rate: (count * 1000) / spentMs, perCommit: count / commits };
 }
 
 function preparedNext(run, recordedAt) {

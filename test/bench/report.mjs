@@ -22,6 +22,8 @@ function appendLines(rounds) {
       lines.push({ what: `${name}: ${SCRIPT[script]}`, value: `${n(ratio, 2)} × P (${n(of((r) => rateOf(r[`${level} ${script}`])))}/s)`, ratio, ...(target === null ? {} : { target: `≥ ${target} × P, stretch ${stretch}`, verdict: least(ratio, target) }) });
     }
   }
+  const batch = of((r) => r['batcher short'].perCommit);
+  lines.push({ what: 'Appends per commit at 64 callers', value: n(batch, 0), ratio: batch });
   const tail = of((r) => r.half.p99 / r.single.p50);
   lines.push({ what: 'p99 at half of the service\'s rate, against one caller alone (median)', value: `${n(tail, 1)} × (${n(of((r) => r.half.p99), 1)} ms against ${n(of((r) => r.single.p50), 2)} ms)`, ratio: tail, target: '≤ 10 ×', verdict: most(tail, 10) });
   const debit = of((r) => r.debits / r['no debits']);

@@ -11,7 +11,7 @@ import { fdatasyncsPerSecond, hasPgbench, insertsPerSecond, pgbenchPerSecond, pr
 import { batcherRate, grant, guardedRate, openStore } from './appends.mjs';
 import { folderBytes, grown, newBytes, tableSizes } from './bytes.mjs';
 import { buildRun, resumeMs } from './resume.mjs';
-import { markdownOf, tableOf } from './report.mjs';
+import { linesOf, markdownOf, tableOf } from './report.mjs';
 import { openLoop, openWriters, serviceRate, singleCaller, touchRuns } from './service.mjs';
 import { closeSite, openSite, residentBytes, startService, startServices, storeAs } from './site.mjs';
 import { breakdown, goRuns, openWorld, REACTORS, turnsPerSecond } from './turn.mjs';
@@ -25,7 +25,7 @@ const wanted = (part) => only === undefined || only.includes(part);
 const profileDir = valueOf('--profile') === undefined ? undefined : resolve(valueOf('--profile'));
 
 const SIZE = quick
-  ? { rounds: 1, seconds: 0.8, openSeconds: 1, turns: 8, turnsOfMany: 5, many: 16, resumes: 3, long: 2_000, calls: 12, memoryRuns: 100 }
+  ? { rounds: 1, seconds: 0.8, openSeconds: 1, turns: 6, turnsOfMany: 3, many: 16, resumes: 3, long: 1_500, calls: 12, memoryRuns: 64 }
   : { rounds: 3, seconds: 3, openSeconds: 5, turns: 60, turnsOfMany: 25, many: 16, resumes: 9, long: 10_000, calls: 100, memoryRuns: 1_000 };
 const TENANT = 'bench';
 const say = (line) => process.stderr.write(`${line}\n`);
@@ -57,7 +57,7 @@ async function appendRounds(site, base) {
       r.residentBytes = residentBytes(store.pid);
     }
     await store.stop();
-    say(`round ${n + 1}: P ${r.inserts.toFixed(0)}/s, batcher ${r['batcher short'].toFixed(0)}, guarded ${r['guarded short'].toFixed(0)}, service ${r['service short'].rate.toFixed(0)} (turns: ${r['batcher turns'].toFixed(0)}, ${r['guarded turns'].toFixed(0)}, ${r['service turns'].rate.toFixed(0)})`);
+    say(`round ${n + 1}: P ${r.inserts.toFixed(0)}/s, batcher ${r['batcher short'].rate.toFixed(0)}, guarded ${r['guarded short'].toFixed(0)}, service ${r['service short'].rate.toFixed(0)} (turns: ${r['batcher turns'].rate.toFixed(0)}, ${r['guarded turns'].toFixed(0)}, ${r['service turns'].rate.toFixed(0)})`);
     rounds.push(r);
   }
   await batcher.store.close();
@@ -131,6 +131,7 @@ async function main() {
     if (wanted('resume')) result.resume = await resumePart(site.site.databases.store);
     if (wanted('appends')) result.rounds = await appendRounds(site, site.site.databases);
     result.seconds = (Date.now() - began) / 1000;
+    result.lines = linesOf(result);
     const dir = join(root, '.data/bench');
     mkdirSync(dir, { recursive: true });
     const file = join(dir, `${result.at.replaceAll(':', '-')}.json`);

@@ -56,8 +56,7 @@ export async function openLoop(writers, tenant, script, perSecond, seconds, opti
     while (began + (n * 1000) / perSecond <= now && free.length > 0) {
       const due = began + (n++ * 1000) / perSecond;
       const run = free.shift();
-      const done = appendNext(writers, run).then(() => { latencies.push(performance.now() - due); free.push(run); open.delete(done); });
-      open.add(done);
+      open.add((async () => { await appendNext(writers, run); latencies.push(performance.now() - due); free.push(run); })());
     }
     await (perSecond > 500 ? tick() : delay(1));
   }

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BUS_USERS, connectBus, natsConfig } from '@n17q/bus';
-import { BusStore } from '@n17q/event-log';
-import { fitServers, openSandbox, serviceProgram, settingsOf } from '@n17q/testing';
+import { BusStore, migrate, roles } from '@n17q/event-log';
+import { fitBus, openSandbox, serviceProgram, settingsOf } from '@n17q/testing';
 
 const secret = () => randomBytes(24).toString('base64url');
 const HOST = join(import.meta.dirname, 'host.mjs');
@@ -16,12 +16,14 @@ export async function openSite({ profileDir } = {}) {
   try {
     const dir = (name) => { const d = join(sandbox.dir, name); mkdirSync(d, { recursive: true, mode: 0o700 }); return d; };
     const ownerUrl = await sandbox.database();
-    const { databases } = await fitServers({ ownerUrl, rolePasswords: { store: secret(), api: secret(), reader: secret() }, natsUrl: sandbox.nats.url, busPasswords });
+    await migrate(ownerUrl);
+    const databases = await roles(ownerUrl, { store: secret(), api: secret(), reader: secret() });
+    await fitBus({ natsUrl: sandbox.nats.url, busPasswords });
     const tokensFile = join(sandbox.dir, 'tokens.json');
     writeFileSync(tokensFile, '[]', { mode: 0o600 });
     const site = {
       natsUrl: sandbox.nats.url, busPasswords, databases, artifactsDir: dir('artifacts'), scratchDir: dir('scratch'), credentialsDir: dir('credentials'), toolCredentialsDir: dir('tool-credentials'),
-      continuationKey: randomBytes(32).toString('hex'), scopeKey: secret(), tokensFile, apiPort: 0, settings: { N17Q_LOG_LEVEL: 'warn' },
+      continuationKey: randomBytes(32).toString('hex'), scopeKey: secret(), tokensFile, apiPort: 0, compileCacheDir: dir('compile-cache'), settings: { N17Q_LOG_LEVEL: 'warn' },
     };
     return { sandbox, ownerUrl, site, profileDir, buses: [] };
   } catch (error) {

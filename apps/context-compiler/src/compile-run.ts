@@ -43,7 +43,8 @@ function recorded(v: DecisionView, c: Compiled, route: Route): { readonly fact: 
   return {
     contents,
     fact: fact('context.compiled', {
-      generation: uuidv7(), ...said, because: c.because, manifest, subject: digestOf(contextSubject(s, said)),
+      generation: uuidv7(), ...said, continuations: c.continuations.flatMap((k) => (k.results === '' ? [{ ...k, results: entry.commitment }] : [])), // the fold knows the earlier ones
+      because: c.because, manifest, subject: digestOf(contextSubject(s, said)),
       checkpoint: s.checkpoint === null ? null : { checkpoint: s.checkpoint.checkpoint, cut: s.checkpoint.cut }, tokensMax: c.tokensMax, compiler: COMPILER_VERSION,
     }),
   };

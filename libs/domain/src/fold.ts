@@ -28,6 +28,15 @@ function failed(s: RunState, code: string, retryAt: number | null, refusesLineag
 /** Queues a settlement for the gate; without known usage there is none, and the reservation stays (BUD-3). */
 const settleLater = (s: RunState, used: Amounts | null): RunState => (s.generation?.reservation == null || used === null ? s : { ...s, settle: [...s.settle, { reservation: s.generation.reservation, used }] });
 
+/** The continuations of the lineage so far, each with the results that answered it. A context names only those that it is the first to send. */
+function sentBefore(items: Lineage['items'], named: EventData['context.compiled']['continuations']): EventData['context.compiled']['continuations'] {
+  const handles = new Set(named.map((c) => c.handle));
+  return items.flatMap((x, at) => {
+    const next = items[at + 1];
+    return x.kind !== 'output' || next?.kind !== 'said' ? [] : x.continuations.flatMap((c) => (handles.has(c.handle) ? [] : [{ handle: c.handle, results: next.entry.commitment }]));
+  });
+}
+
 function compiled(s: RunState, d: EventData['context.compiled'], e: EventEnvelope): RunState {
   const fresh: Lineage = { lineage: d.lineage, route: d.route, system: d.system, tools: d.tools, items: [], open: false, binding: null, retained: [], wirePrefix: null, turn: 0, bytes: 0 };
   const base = d.opensLineage || s.lineage === null ? fresh : s.lineage;
@@ -37,7 +46,7 @@ function compiled(s: RunState, d: EventData['context.compiled'], e: EventEnvelop
     ...s,
     lineage: { ...base, items: items.slice(-LINEAGE_ITEMS_MAX), open: true, turn: again ? base.turn : base.turn + 1, bytes: again ? base.bytes : base.bytes + d.entry.bytes },
     lineages: s.lineages + (d.opensLineage ? 1 : 0),
-    generation: { generation: d.generation, stage: 'compiled', form: d.form, route: d.route, lineage: d.lineage, subject: d.subject, compiledAt: e.revision, system: d.system, tools: d.tools, manifest: d.manifest, continuations: d.continuations, tokensMax: d.tokensMax, permit: null, reservation: null, attempt: null, owner: null, startedAt: null, leaseMs: 0 },
+    generation: { generation: d.generation, stage: 'compiled', form: d.form, route: d.route, lineage: d.lineage, subject: d.subject, compiledAt: e.revision, system: d.system, tools: d.tools, manifest: d.manifest, continuations: [...sentBefore(base.items, d.continuations), ...d.continuations], tokensMax: d.tokensMax, permit: null, reservation: null, attempt: null, owner: null, startedAt: null, leaseMs: 0 },
     continuationWanted: false,
   };
 }
