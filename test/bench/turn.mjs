@@ -34,7 +34,7 @@ async function startTool(bytes) {
 export async function openWorld(site, api, tenant, { turns, resultBytes = 0 }) {
   const tool = await startTool(resultBytes);
   const key = randomBytes(16).toString('hex');
-  const provider = await startProviderEmulator({ accounts: { main: key }, scenario: { next: ({ outputs, contents }) => (outputs < turns ? { text: `Step ${outputs}.`, calls: [{ tool: 'post', args: { item: `${contents.length}-${outputs}` } }] } : { text: 'That was all.' }) } });
+  const provider = await startProviderEmulator({ accounts: { main: key }, scenario: { next: ({ outputs, userText }) => (outputs < turns ? { text: `Step ${outputs}.`, calls: [{ tool: 'post', args: { item: `${/\(run (\d+)\)/.exec(userText)?.[1]}-${outputs}` } }] } : { text: 'That was all.' }) } }); // one item a call: runs that touch the same would wait for one another
   const account = geminiAccount('main', provider.url, [MODEL]);
   writeFileSync(join(site.site.credentialsDir, 'main'), key, { mode: 0o600 });
   const schema = { type: 'object', properties: { item: { type: 'string' } }, required: ['item'], additionalProperties: false };
@@ -53,7 +53,7 @@ export async function openWorld(site, api, tenant, { turns, resultBytes = 0 }) {
 /** Lets `count` runs go at once and returns the events of each, when all have ended. */
 export async function goRuns(world, count, withinMs) {
   const began = performance.now();
-  const runs = await Promise.all(Array.from({ length: count }, (_, i) => createRun(world.api, world.tenant, { goal: `Make ${world.turns} steps. ${i}`, whenDone: 'end', budget: RUN_BUDGET })));
+  const runs = await Promise.all(Array.from({ length: count }, (_, i) => createRun(world.api, world.tenant, { goal: `Make ${world.turns} steps (run ${i}).`, whenDone: 'end', budget: RUN_BUDGET })));
   const streams = runs.map((r) => `run/${r}`);
   // nobody has work on any of them: all have ended, or wait for a person
   await until(async () => (await world.watch.query('select 1 from n17q.needs where tenant = $1 and stream = any($2) limit 1', [world.tenant, streams])).rowCount === 0, { withinMs, what: `${count} runs`, everyMs: 50 });
