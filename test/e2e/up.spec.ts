@@ -4,7 +4,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'nats';
 import { isAlive } from '@n17q/platform';
-import { until } from '@n17q/testing';
+import { openSandbox, until } from '@n17q/testing';
 import { commandLine, type CommandLine } from './n17q.js';
 
 const SERVICES = ['event-store', 'checkpoint-sealer', 'policy-gate', 'context-compiler', 'provider-gateway', 'effect-reconciler', 'api'];
@@ -143,4 +143,27 @@ describe('separate processes', () => {
     expect(readFileSync(file, 'utf8')).toBe(whole.slice(0, 100));
     writeFileSync(file, whole);
   });
+});
+
+describe('servers of the caller', () => {
+  it.each([
+    ['asks for nothing', '', ''],
+    ['has one user for all', 'authorization { user: shared, password: "a-shared-password" }', 'shared:a-shared-password@'],
+  ])('uses both when both are named, and a bus that %s', async (_what, configText, userinfo) => {
+    const sandbox = await openSandbox({ postgres: true, nats: { configText } });
+    const mine = commandLine({ N17Q_NATS_URL: sandbox.nats.url.replace('//', `//${userinfo}`), N17Q_DATABASE_URL: await sandbox.database() });
+    try {
+      const { apiUrl } = await mine.json<{ apiUrl: string }>(['up']);
+      const status = await mine.json<Status>(['status']);
+      expect(status.problems).toEqual([]);
+      expect(status.parts.map((p) => p.name).toSorted()).toEqual(SERVICES.toSorted());
+      expect((await fetch(`${apiUrl}/v1/health/ready`)).status).toBe(200);
+      expect((await mine.json<{ applied: string[] }>(['migrate'])).applied).toEqual([]);
+      expect((await mine.run(['down'])).code).toBe(0);
+      expect(isAlive(sandbox.nats.pid) && isAlive(sandbox.postgres.pid)).toBe(true);
+    } finally {
+      await mine.remove();
+      await sandbox.close();
+    }
+  }, 120_000);
 });

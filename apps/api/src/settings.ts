@@ -1,9 +1,10 @@
 /** What the api needs to be told. Secrets and tokens have no defaults. Rows: SEC-1. */
-import { numberSetting, optionalSetting, setting, type Settings } from '@n17q/reactor';
+import { busUser, numberSetting, optionalSetting, setting, type Settings } from '@n17q/reactor';
 
 export interface ApiSettings {
   readonly natsUrl: string;
   readonly natsPassword: string;
+  readonly natsUser: { readonly user?: string };
   readonly databaseUrl: string;
   readonly artifactsDir: string;
   readonly scratchDir: string;
@@ -20,6 +21,7 @@ export interface ApiSettings {
 
 export const apiSettings = (s: Settings): ApiSettings => ({
   natsUrl: setting(s, 'N17Q_NATS_URL', 'where the bus is'),
+  natsUser: busUser(s),
   natsPassword: setting(s, 'N17Q_NATS_PASSWORD', 'the bus password of api'),
   databaseUrl: setting(s, 'N17Q_API_DATABASE_URL', 'the database, in the role n17q_api'),
   artifactsDir: setting(s, 'N17Q_ARTIFACTS_DIR', 'the folder of large contents'),

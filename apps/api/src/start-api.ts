@@ -100,7 +100,7 @@ export async function startApi(settings: Settings): Promise<ApiRunning> {
   let bus: Bus | undefined;
   try {
     await checkApiSchema(database);
-    bus = await connectBus({ service: 'api', url: o.natsUrl, password: o.natsPassword, onNotice: (n) => logger.warn({ notice: n.kind, detail: n.detail }, 'bus') });
+    bus = await connectBus({ service: 'api', ...o.natsUser, url: o.natsUrl, password: o.natsPassword, onNotice: (n) => logger.warn({ notice: n.kind, detail: n.detail }, 'bus') });
     const onBus = bus;
     const parts = partsOf(o, onBus, database);
     const queue = new RunQueue({ concurrencyMax: 8 });

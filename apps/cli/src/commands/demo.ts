@@ -21,18 +21,18 @@ export async function demoCommand(o: { readonly repo?: string; readonly testCmd?
   if (repo !== undefined) await givenRepo(repo, testCmd); // wrong arguments are said before anything starts
   const outcome = await runDemo({ places: placesIn(at, {}), repo: (dir) => (repo === undefined ? sampleRepo(dir) : givenRepo(repo, testCmd)), say: out.step, signal: stop.signal });
   const wrong = outcome.findings.filter((f) => !f.ok);
-  const again = busy ? `N17Q_DATA_DIR=${at} ` : '';
   out.answer({ ...outcome, ok: wrong.length === 0, dataDir: at }, () => [
     '', `What happened, from ledgers and log (${outcome.seconds.toFixed(1)} s):`, verdictText(outcome.findings), '',
     wrong.length === 0 ? 'Everything is as it should be.' : `${wrong.length} of these ${wrong.length === 1 ? 'is' : 'are'} wrong.`,
     `The demo stopped all that it had started; its data is in ${at}. What to try next:`,
+    ...(busy ? [`  export N17Q_DATA_DIR=${at} N17Q_API_PORT=0   # beside the stack that runs already`] : []),
     table([
-      [`  ${again}./n17q up`, 'start the stack again, with the run in it'],
-      [`  ${again}./n17q status`, 'what runs, and what is wrong'],
-      [`  ${again}./n17q runs`, 'all runs'],
-      [`  ${again}./n17q show ${outcome.run}`, 'this run; --events for all of them'],
-      [`  ${again}./n17q finding RUN EFFECT --happened --evidence FILE`, 'settle an effect that no look can settle'],
-      [`  ${again}./n17q down`, 'stop the stack'],
+      [`  ./n17q up`, 'start the stack again, with the run in it'],
+      [`  ./n17q status`, 'what runs, and what is wrong'],
+      [`  ./n17q runs`, 'all runs'],
+      [`  ./n17q show ${outcome.run}`, 'this run; --events for all of them'],
+      [`  ./n17q finding RUN EFFECT --happened --evidence FILE`, 'settle an effect that no look can settle'],
+      [`  ./n17q down`, 'stop the stack'],
     ]),
   ].join('\n'));
   process.exitCode = wrong.length === 0 ? 0 : 1;
