@@ -62,6 +62,11 @@ describe('the demo', () => {
     const types = shown.events.map((e) => e.type);
     const transitions = shown.events.filter((e) => e.type === 'segment.started');
     expect(transitions.map((e) => (e.data['to'] as { account: string }).account)).toEqual(['studio-a', 'studio-b']);
+    // the attempt that was in flight at the kill is the one that became unknown, and no other was made
+    const started = shown.events.filter((e) => e.type === 'effect.attempt-started');
+    const unknown = shown.events.find((e) => e.type === 'effect.outcome-unknown');
+    expect(unknown?.data['cause']).toBe('CLAIM_EXPIRED');
+    expect(started.filter((e) => e.data['effect'] === unknown?.data['effect']).map((e) => e.data['attempt'])).toEqual([unknown?.data['attempt']]);
     // each boundary is sealed before the next claim
     for (const [i, type] of types.entries()) if (type === 'effect.attempt-started' || type === 'generation.started') expect(types.slice(0, i).findLast((t) => t === 'checkpoint.sealed' || t === 'generation.accepted' || t === 'effect.observed')).toBe('checkpoint.sealed');
     expect((await n17q.run(['runs'])).out).toContain(run);

@@ -7,7 +7,7 @@ import { serviceProgram, settingsOf, spawnService, STACK_SERVICES, type Site } f
 import { Keeper, type Instance } from './keeper.js';
 
 const READY_MS = 60_000;
-const STOP_MS = 15_000;
+const STOP_MS = 20_000;
 
 export interface ServicePart { readonly name: ServiceName; readonly keeper: Keeper; readonly log: string }
 interface RunningHere { readonly lost: Promise<Error | undefined>; stop(): Promise<void> }
