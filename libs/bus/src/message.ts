@@ -41,7 +41,7 @@ const encoder = new TextEncoder();
 
 export function toWire(event: RunEventMessage): WireMessage {
   const hdrs = headers();
-  const set = (name: string, value: string): void => hdrs.set(name, value);
+  const set = (name: string, value: string): void => hdrs.append(name, value); // the headers are new: nothing to replace
   set('Nats-Msg-Id', event.eventId);
   set('ce-specversion', '1.0');
   set('ce-id', event.eventId);

@@ -42,15 +42,17 @@ begin
    where e.tenant = p_tenant and e.stream = p_stream and e.revision = p_expected + p_count;
 end $$;
 
--- Judges what an item brings beyond its events. Null, or the outcome and its facts. Reads only.
+-- Judges what an item brings beyond its events. Null, or the outcome and its facts. Reads only. What is looked up by key is looked up in a subquery of its
+-- own, never joined: a join's plan, made while a table is small, may read all that the tenant has, once for each append.
 create function n17q.judge_extra(p_tenant text, p_stream text, x jsonb, out outcome text, out facts jsonb)
 language plpgsql volatile as $$
-declare r record;
+declare r record; uploads text[]; cited text[];
 begin
   if x ? 'scopesFree' then
     select o.effect, o.stream, s.scope into r from jsonb_array_elements(x->'scopesFree') with ordinality as s(scope, at)
-      join n17q.open_effects o on o.tenant = p_tenant and o.scope_key = s.scope->>'scopeKey' and o.kind not in ('read-only', 'contained')
-     where not (s.scope->'except' ? o.effect) order by s.at, o.effect limit 1;
+      cross join lateral (select e.effect, e.stream from n17q.open_effects e where e.tenant = p_tenant and e.scope_key = s.scope->>'scopeKey' and e.kind not in ('read-only', 'contained')
+        and not (s.scope->'except' ? e.effect) order by e.effect limit 1) o
+     order by s.at, o.effect limit 1;
     if found then outcome := 'scope-busy'; facts := jsonb_build_object('scopeKey', r.scope->>'scopeKey', 'effect', r.effect, 'stream', r.stream); return; end if;
   end if;
   if x ? 'debit' then
@@ -60,22 +62,30 @@ begin
     if found then outcome := 'budget-short'; facts := jsonb_build_object('dimension', r.key, 'needed', r.value::bigint, 'balance', r.balance); return; end if;
   end if;
   if x ? 'cites' or x ? 'contents' then
-    select c.commitment into r from (
-        select v as commitment, 'complete' as wants from jsonb_array_elements_text(coalesce(x->'cites', '[]')) v
-         where not exists (select from jsonb_array_elements(coalesce(x->'contents', '[]')) u where u->>'commitment' = v)
-        union all select u->>'commitment', 'not erased' from jsonb_array_elements(coalesce(x->'contents', '[]')) u
-      ) c left join n17q.contents k on k.tenant = p_tenant and k.commitment = c.commitment
-     where case c.wants when 'complete' then k.state is distinct from 'complete' else k.state is not distinct from 'erased' end order by c.commitment limit 1;
-    if found then outcome := 'content-missing'; facts := jsonb_build_object('commitment', r.commitment); return; end if;
+    uploads := array(select u->>'commitment' from jsonb_array_elements(coalesce(x->'contents', '[]')) u);
+    cited := array(select distinct v from jsonb_array_elements_text(coalesce(x->'cites', '[]')) v where v <> all(uploads));
+    -- one descent of the index for all of them; which one is missing is asked only when one is
+    if (select count(*) from n17q.contents k where k.tenant = p_tenant and k.commitment = any(cited) and k.state = 'complete') < cardinality(cited)
+       or exists (select from n17q.contents k where k.tenant = p_tenant and k.commitment = any(uploads) and k.state = 'erased') then
+      select c.commitment into r from (
+          select v as commitment from unnest(cited) v where (select k.state from n17q.contents k where k.tenant = p_tenant and k.commitment = v) is distinct from 'complete'
+          union all select v from unnest(uploads) v where (select k.state from n17q.contents k where k.tenant = p_tenant and k.commitment = v) = 'erased'
+        ) c order by c.commitment limit 1;
+      outcome := 'content-missing'; facts := jsonb_build_object('commitment', r.commitment); return;
+    end if;
   end if;
   if x ? 'checkpoint' then
-    select m.digest into r from (
-        select h.key as digest from jsonb_each_text(x->'checkpoint'->'held') h
-         where not exists (select from n17q.checkpoints c where c.tenant = p_tenant and c.stream = p_stream and c.cut = h.value::integer and n17q.digest_head(h.key) = any(c.holds))
-        union all select v from jsonb_array_elements_text(x->'checkpoint'->'sought') v
-         where not exists (select from n17q.checkpoints c where c.tenant = p_tenant and c.stream = p_stream and n17q.digest_head(v) = any(c.holds))
-      ) m order by m.digest limit 1;
-    if found then outcome := 'content-missing'; facts := jsonb_build_object('section', r.digest); return; end if;
+    if not (array(select n17q.digest_head(k) from jsonb_object_keys(x->'checkpoint'->'held') k) <@
+            array(select unnest(c.holds) from n17q.checkpoints c where c.tenant = p_tenant and c.stream = p_stream and c.cut = any(array(select distinct v::integer from jsonb_each_text(x->'checkpoint'->'held') e(k, v)))))
+       or x->'checkpoint'->'sought' <> '[]' then
+      select m.digest into r from (
+          select h.key as digest from jsonb_each_text(x->'checkpoint'->'held') h
+           where (select n17q.digest_head(h.key) = any(c.holds) from n17q.checkpoints c where c.tenant = p_tenant and c.stream = p_stream and c.cut = h.value::integer) is not true
+          union all select v from jsonb_array_elements_text(x->'checkpoint'->'sought') v
+           where not exists (select from n17q.checkpoints c where c.tenant = p_tenant and c.stream = p_stream and n17q.digest_head(v) = any(c.holds))
+        ) m order by m.digest limit 1;
+      if found then outcome := 'content-missing'; facts := jsonb_build_object('section', r.digest); return; end if;
+    end if;
     if (x->'checkpoint'->>'base') is not null and not exists (select from n17q.checkpoints c where c.tenant = p_tenant and c.stream = p_stream and c.cut = (x->'checkpoint'->>'base')::integer) then
       outcome := 'checkpoint-wrong'; facts := jsonb_build_object('base', x->'checkpoint'->'base'); return;
     end if;

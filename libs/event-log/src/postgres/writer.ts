@@ -25,7 +25,7 @@ export type Sent =
   | { readonly kind: 'lost'; readonly error: Error };
 
 // A plan that was made while the tables were small must still be right when they are large: always by primary key. Compilation would cost more than it saves.
-const PLAN_BY_KEYS = ['jit', 'enable_seqscan', 'enable_hashjoin', 'enable_mergejoin'].map((s) => `set ${s} = off`).concat('set plan_cache_mode = force_generic_plan').join('; ');
+const PLAN_BY_KEYS = ['jit', 'enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'enable_material'].map((s) => `set ${s} = off`).concat('set plan_cache_mode = force_generic_plan').join('; ');
 
 const sqlState = (error: unknown): string => (error instanceof pg.DatabaseError ? (error.code ?? '') : '');
 /** The session is over, whatever was said: crash, shutdown, termination, protocol. */
