@@ -23,6 +23,7 @@ function stackWords(n17q: Command): void {
     .action(async (o: { separate?: boolean; foreground?: boolean }, c: Command) => (await stack()).upCommand(o, outputOf(c)));
   n17q.command('down').description('stop the local stack').action(async (_o: object, c: Command) => (await stack()).downCommand(outputOf(c)));
   n17q.command('status').description('what runs, since when, and what is wrong').action(async (_o: object, c: Command) => (await stack()).statusCommand(outputOf(c)));
+  n17q.command('doctor').description('check the store: chain, digests, checkpoints, what it keeps beside the log; changes nothing').action(async (_o: object, c: Command) => (await import('./commands/doctor.js')).doctorCommand(outputOf(c)));
   n17q.command('migrate').description('bring the database of N17Q_DATABASE_URL up to date, with its run-time roles (up does it by itself)')
     .action(async (_o: object, c: Command) => (await stack()).migrateCommand(outputOf(c)));
 }
@@ -35,6 +36,8 @@ const VERBS: { readonly [V in Verb]: string } = {
 };
 
 function runWords(n17q: Command): void {
+  n17q.command('run <goal>').description('start a run').option('--repo <path>', 'work on a clone of this git repository; the path is only read').option('--title <text>', 'a short name for it')
+    .action(async (goal: string, o: { repo?: string; title?: string }, c: Command) => (await runs()).runCommand(goal, o, outputOf(c)));
   n17q.command('runs').description('all runs, newest first').action(async (_o: object, c: Command) => (await runs()).runsCommand(outputOf(c)));
   n17q.command('show <run>').description('what a run does, waits for, and must not repeat').option('--events', 'all of its events')
     .action(async (run: string, o: { events?: boolean }, c: Command) => (await runs()).showCommand(run, o, outputOf(c)));

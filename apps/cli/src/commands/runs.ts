@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { http } from '@n17q/contracts';
 import type { N17qClient } from '@n17q/client';
 import type { EventEnvelope } from '@n17q/domain';
@@ -35,6 +36,14 @@ function evidenceFrom(file: string): http.NewFinding['evidence'] {
   } catch {
     return { base64: bytes.toString('base64'), media: 'application/octet-stream' };
   }
+}
+
+/** Asks for a new run of the local tenant. */
+export async function runCommand(goal: string, o: { readonly repo?: string; readonly title?: string }, out: Output): Promise<void> {
+  const [own] = reaches();
+  if (own === undefined) throw new Trouble('No token is known for a tenant: ./n17q up makes one.');
+  const made = await said(() => own.client.createRun({ goal, ...(o.title === undefined ? {} : { title: o.title }), ...(o.repo === undefined ? {} : { repo: resolve(o.repo) }) }));
+  out.answer(made, () => `Run ${made.run} is in the log. ./n17q show ${made.run} says what it does.`);
 }
 
 export type Verb = 'resume' | 'continue' | 'pause' | 'end';
