@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { idle } from './budget.js';
 import { EVENT_TABLE, EVENT_TYPES, fact, type EventData, type EventType, type Fact } from './events.js';
 import { judgeAppend, mayWrite } from './guard.js';
 import { SERVICES } from './ids.js';
@@ -107,8 +108,8 @@ describe('the guard', () => {
   it('[RUN-7] ends a run only by saying whether unknowns remain, and lets nothing start after it', () => {
     const h = permitted();
     h.start(); h.end('unknown'); h.carryOn();
-    const end = (withUnknowns: boolean): Fact => fact('run.ended', { how: 'by-person', withUnknowns, by: OP, reason: '', returned: { usd_micros: 0, tokens: 0, calls: 0 } });
-    expect(h.append('policy-gate', [end(false)])).toMatchObject({ code: 'ILLEGAL' });
+    const end = (withUnknowns: boolean): Fact => fact('run.ended', { how: 'by-person', withUnknowns, by: OP, reason: '', returned: idle(h.state.budget) });
+    expect(h.append('policy-gate', [end(false)])).toMatchObject({ code: 'ILLEGAL', message: expect.stringContaining('unresolved') });
     h.must('api', [fact('run.end-requested', { reason: '' })], OP);
     h.carryOn();
     expect(h.state).toMatchObject({ status: 'ended', ended: { withUnknowns: true } });
