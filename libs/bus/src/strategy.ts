@@ -132,7 +132,7 @@ export class RunEventsStrategy extends Server implements CustomTransportStrategy
       if (handler.isEventHandler && pattern !== RUN_EVENT) throw new Error(`@EventPattern("${pattern}") is never fed: run events arrive under "${RUN_EVENT}".`);
       if (!handler.isEventHandler) endpoints.push(this.#endpoint(pattern, handler));
     }
-    if (endpoints.length > 0) await this.#serve(endpoints);
+    await this.#serve(endpoints); // also without a verb of its own: service discovery finds whoever is there
     const onEvent = this.messageHandlers.get(RUN_EVENT);
     if (!onEvent?.isEventHandler) return;
     for (const durable of durablesOf(this.options.bus.service as ConsumingService)) this.#feeds.push(this.#feed(durable, onEvent));

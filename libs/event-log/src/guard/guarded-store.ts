@@ -6,7 +6,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import { canonical, type AppendOutcome } from '@n17q/contracts';
-import { emptyRun, fold, runOf, type RunState, type ServiceName, type StreamId, type TenantId } from '@n17q/domain';
+import { emptyRun, fold, runOf, type EventEnvelope, type RunState, type ServiceName, type StreamId, type TenantId } from '@n17q/domain';
 import type { EventStorePort } from '../store-port.js';
 import { isRefusal, parseAppend, prepareAppend, type ParsedAppend, type Standing } from './prepare.js';
 
@@ -26,7 +26,7 @@ export class GuardedStore {
     const standing = await this.standing(request.tenant, request.stream, request.expected);
     const at = standing.kind === 'run' ? standing.state.revision : standing.head.revision;
     if (at < request.expected) return { kind: 'conflict', revision: at };
-    if (at > request.expected) return this.replayOrConflict(parsed, at);
+    if (at > request.expected) return this.replayOrConflict(parsed, writer, at);
     const prepared = prepareAppend(parsed, writer, standing, this.options.clock.now());
     if (isRefusal(prepared)) return prepared;
     const outcome = await this.store.append(prepared.append);
@@ -65,12 +65,15 @@ export class GuardedStore {
     return { kind: 'run', state: await this.state(tenant, stream) };
   }
 
-  private async replayOrConflict(p: ParsedAppend, at: number): Promise<AppendOutcome> {
+  private async replayOrConflict(p: ParsedAppend, writer: ServiceName, at: number): Promise<AppendOutcome> {
     const { request } = p;
     const stored = await this.store.readEvents(request.tenant, request.stream, request.expected, request.events.length);
     const first = stored[0];
     if (first === undefined || first.appendId !== request.appendId) return { kind: 'conflict', revision: at };
-    const same = stored.length === request.events.length && request.events.every((e, i) => stored[i]?.eventId === e.eventId && stored[i]?.type === e.type && canonical(stored[i]?.data) === canonical(e.data));
+    const said = (e: { readonly eventId: string; readonly type: string; readonly data: unknown }, by: Pick<EventEnvelope, 'writer' | 'actor' | 'correlation' | 'causation'>): string =>
+      canonical([e.eventId, e.type, e.data, by.writer, by.actor, by.correlation, by.causation]);
+    const asked = { writer, actor: request.actor, correlation: request.correlation, causation: request.causation };
+    const same = stored.length === request.events.length && request.events.every((e, i) => { const there = stored[i]; return there !== undefined && said(there, there) === said(e, asked); });
     if (!same) return { kind: 'refused', code: 'ID_REUSED', message: `append id ${request.appendId} was used before with other bytes`, facts: { appendId: request.appendId } };
     const last = stored.at(-1) ?? first;
     return { kind: 'appended', fresh: false, first: first.revision, last: last.revision, head: last.digest, recordedAt: last.recordedAt, position: last.position };

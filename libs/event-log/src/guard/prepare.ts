@@ -7,7 +7,7 @@
  * Rows: RUN-1, RUN-3, SEAL-2, SEAL-3, SEAL-5, EFF-7, CON-3, CTX-7.
  */
 import { APPEND_BYTES_MAX, appendRequest, canonical, canonicalOnce, commitment, digestOf, eventDigest, EVENT_SCHEMAS, INLINE_BYTES_MAX, sha256, type AppendOutcome, type AppendRefusalCode, type AppendRequest, type ContentUpload } from '@n17q/contracts';
-import { contentRefsIn, EVENT_TABLE, evolve, isEventType, isNothing, judgeAppend, mayWrite, minus, NOTHING, plus, wakeOf, type Amounts, type Digest, type EventData, type EventEnvelope, type EventType, type Manifest, type RunState, type ServiceName, type TenantTopic } from '@n17q/domain';
+import { contentRefsIn, DIMENSIONS, EVENT_TABLE, evolve, isEventType, isNothing, judgeAppend, mayWrite, minus, NOTHING, plus, wakeOf, type Amounts, type Digest, type EventData, type EventEnvelope, type EventType, type Manifest, type RunState, type ServiceName, type TenantTopic } from '@n17q/domain';
 import type { EventRow, PreparedAppend, StreamHead } from '../ports.js';
 
 export const SNAPSHOT_EVERY = 64;
@@ -27,6 +27,15 @@ const issuesOf = (e: { readonly issues: readonly { readonly path: readonly Prope
 
 /** Shape, sizes, owner and content, before any state is looked at. */
 export function parseAppend(raw: unknown, writer: ServiceName, bytes: number): ParsedAppend | Refusal {
+  try {
+    return parsedAppend(raw, writer, bytes);
+  } catch (e) {
+    if (e instanceof RangeError) return refuse('MALFORMED', 'the append is nested more deeply than any event is'); // the stack's end, long before any state was looked at
+    throw e;
+  }
+}
+
+function parsedAppend(raw: unknown, writer: ServiceName, bytes: number): ParsedAppend | Refusal {
   if (bytes > APPEND_BYTES_MAX) return refuse('TOO_LARGE', `an append is at most ${APPEND_BYTES_MAX} bytes, this one has ${bytes}; store large content as an artifact first`, { bytes, max: APPEND_BYTES_MAX });
   const parsed = appendRequest.safeParse(raw);
   if (!parsed.success) return refuse('MALFORMED', `the append does not have the documented shape: ${issuesOf(parsed.error)}`);
@@ -44,10 +53,19 @@ export function parseAppend(raw: unknown, writer: ServiceName, bytes: number): P
     if (c.ref.class === 'continuation' && writer !== 'provider-gateway') return refuse('CARRIER_FIELD', 'only the provider gateway may bring a continuation', { path: `contents ${c.ref.commitment}` });
     contents.push({ ref: c.ref, salt, body });
   }
-  // bytes of contents are bound by their commitments, which were just verified
-  const { trace: _trace, events, contents: brought, ...said } = request;
-  const requestDigest = digestOf({ writer, ...said, events: events.map(({ data, ...e }) => ({ ...e, data: canonicalOnce(data) })), contents: brought.map(({ ref, salt }) => ({ ref, salt })) });
-  return { request, contents, requestDigest };
+  const requestDigest = digestOfRequest(request, writer);
+  return requestDigest === null ? refuse('MALFORMED', 'the append holds a text with half of a character pair, which has no canonical form') : { request, contents, requestDigest };
+}
+
+/** Null when it has no canonical form. Bytes of contents are bound by their commitments, which were verified before. */
+function digestOfRequest(request: AppendRequest, writer: ServiceName): Digest | null {
+  const { trace: _trace, events, contents, ...said } = request;
+  try {
+    return digestOf({ writer, ...said, events: events.map(({ data, ...e }) => ({ ...e, data: canonicalOnce(data) })), contents: contents.map(({ ref, salt }) => ({ ref, salt })) });
+  } catch (e) {
+    if (e instanceof RangeError) throw e;
+    return null; // schemas let nothing else through that has no canonical form
+  }
 }
 
 function eventFlaw(e: { type: string; schemaVersion?: number | undefined; data?: unknown }, writer: ServiceName, stream: string, i: number): Refusal | null {
@@ -112,10 +130,13 @@ export function prepareAppend(p: ParsedAppend, writer: ServiceName, standing: St
     ...base, rows, // what a run that keeps metadata only has let go at its end stays named by its checkpoints
     cites: [...new Set([...citesOf(rows), ...(j.state.status === 'ended' && j.state.retention === 'metadata-only' ? [] : (j.cut?.cites ?? []))])], ...(checkpoint === undefined ? {} : { checkpoint }), ...(snapshot === undefined ? {} : { snapshot }),
     openEffects: j.openEffects, needs: j.needs, requires: [...base.requires, ...j.conditions.requires], ...(j.conditions.validUntil === null ? {} : { validUntil: j.conditions.validUntil }),
-    scopesFree: j.conditions.scopesFree, debit: j.debit, eraseContents: j.eraseContents, wake: wakeOf([...j.needs.upsert], recordedAt),
+    scopesFree: j.conditions.scopesFree, debit: j.debit, releases: givesBack(j.debit) ? ['budget'] : [], eraseContents: j.eraseContents, wake: wakeOf([...j.needs.upsert], recordedAt),
   };
   return { append, state: j.state };
 }
+
+/** What one run gives back may be what another waits for (BUD-5). */
+const givesBack = (debit: Amounts | null): boolean => debit !== null && DIMENSIONS.some((d) => debit[d] < 0);
 
 function parseManifest(text: string): Manifest | null {
   try { return JSON.parse(text) as Manifest; } catch { return null; }

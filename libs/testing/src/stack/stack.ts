@@ -13,7 +13,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { BUS_USERS, connectBus, natsConfig, type Bus, type BusUser } from '@n17q/bus';
-import type { EventEnvelope, PolicyDocument, ProviderAccount, RunId, ServiceName, TenantId, ToolMapping } from '@n17q/domain';
+import type { Amounts, EventEnvelope, PolicyDocument, ProviderAccount, RunId, ServiceName, TenantId, ToolMapping } from '@n17q/domain';
 import { BusStore } from '@n17q/event-log';
 import { FolderArtifactStore } from '@n17q/artifacts';
 import { Workspaces } from '@n17q/tools';
@@ -35,6 +35,8 @@ export interface StartStackOptions {
   readonly policy?: Partial<PolicyDocument>;
   readonly accounts?: readonly (ProviderAccount & { readonly key: string })[];
   readonly tools?: readonly ToolMapping[];
+  /** Default: more than any test spends. */
+  readonly allowance?: Amounts;
   /** `name[:action][@n]` by service, for its first start only. Separate processes only. */
   readonly failpoints?: Readonly<Partial<Record<ServiceName, string>>>;
   readonly sweepMs?: number;
@@ -73,7 +75,7 @@ export interface Stack {
   close(): Promise<void>;
 }
 
-const READY_MS = 30_000;
+const READY_MS = 90_000;
 const secret = (): string => randomBytes(24).toString('base64url');
 
 async function siteIn(sandbox: Sandbox, passwords: Record<BusUser, string>, apiToken: string, o: StartStackOptions): Promise<Site> {
@@ -150,7 +152,7 @@ export async function startStack(o: StartStackOptions = {}): Promise<Stack> {
     open.push(() => bus.close(1_000), () => reader.close());
     const store = new BusStore(bus, 'api');
     const tenant = o.tenant ?? ('acme' as TenantId);
-    await publishDocuments(store, tenant, { policy: { ...FIRST_POLICY, ...o.policy }, registry: { tools: o.tools ?? [] }, roles: OPERATOR_ROLES, allowance: FIRST_ALLOWANCE, profiles: profilesOf((o.accounts ?? []).map(withoutKey)) });
+    await publishDocuments(store, tenant, { policy: { ...FIRST_POLICY, ...o.policy }, registry: { tools: o.tools ?? [] }, roles: OPERATOR_ROLES, allowance: o.allowance ?? FIRST_ALLOWANCE, profiles: profilesOf((o.accounts ?? []).map(withoutKey)) });
     return stackOf({ sandbox, site, api: { url: `http://127.0.0.1:${site.apiPort}`, token: apiToken }, tenant, bus, store, reader, processes, close });
   } catch (error) {
     await close();
