@@ -23,6 +23,8 @@ const common = {
   },
 };
 export default {
+  // A bound for what hangs, not a promise: CI machines are slow, and every wait in a test has a bound of its own.
+  testTimeout: 60_000,
   projects: [
     { ...common, displayName: 'unit', roots: ['<rootDir>/libs', '<rootDir>/apps'], testMatch: ['<rootDir>/{libs,apps}/**/src/**/*.spec.ts'], testPathIgnorePatterns: ['\\.int\\.spec\\.ts$'] },
     { ...common, displayName: 'int', roots: ['<rootDir>/libs', '<rootDir>/apps'], testMatch: ['<rootDir>/{libs,apps}/**/src/**/*.int.spec.ts'] },
