@@ -3,7 +3,7 @@
  *
  * Where the store would refuse what the broken part wants, its own check is broken too: two walls, and the judges behind both.
  */
-import { canonical, sha256, type AppendOutcome, type AppendRequest } from '@n17q/contracts';
+import { canonical, sha256, type AppendOutcome } from '@n17q/contracts';
 import { cutOf, fact, isUnresolved, type EventEnvelope, type RunState, type StreamId } from '@n17q/domain';
 import { decideAgain, GuardedStore, isRefusal, MemoryEventStore, parseAppend, prepareAppend, type EventStorePort, type PreparedAppend, type StoreAccess } from '@n17q/event-log';
 import { projectAnyway } from './model.js';
@@ -21,7 +21,6 @@ const base: Partial<Setting> = { allowance: plenty, budget: plenty, retention: '
 const port = (change: (p: PreparedAppend) => PreparedAppend) => (own: EventStorePort): EventStorePort =>
   new Proxy(own, { get: (t, name, self) => (name === 'append' ? (p: PreparedAppend) => t.append(change(p)) : typeof Reflect.get(t, name, self) === 'function' ? (Reflect.get(t, name, self) as (...a: unknown[]) => unknown).bind(t) : Reflect.get(t, name, self) as unknown) });
 const only = (service: StoreAccess['service'], change: (a: StoreAccess) => Partial<StoreAccess>) => (own: StoreAccess): StoreAccess => (own.service === service ? { ...own, ...change(own) } : own);
-const withEvents = (r: AppendRequest, change: (e: AppendRequest['events'][number]) => AppendRequest['events'][number] | null): AppendRequest => ({ ...r, events: r.events.flatMap((e) => change(e) ?? []) });
 const forgetful = (s: RunState): RunState => ({ ...s, effects: Object.fromEntries(Object.entries(s.effects).filter(([, e]) => !isUnresolved(e))) });
 
 export interface Planned { readonly law: string; readonly title: string; readonly saboteur: Saboteur }
@@ -151,15 +150,4 @@ export const SABOTEURS: readonly Planned[] = [
     },
   },
   { law: 'SCH-2', title: 'a store that tells the compiler nothing', saboteur: { setting: { ...base, ...world({ ok: 1 }) }, port: port((p) => ({ ...p, wake: p.wake === 'context-compiler' || p.wake === 'several' ? 'none' : p.wake, needs: { ...p.needs, upsert: p.needs.upsert.filter((n) => n.service !== 'context-compiler') } })) } },
-  {
-    law: 'RES-3', title: 'a gateway that changes the model without saying so',
-    saboteur: {
-      setting: { ...base, ...world({ ok: 1 }), weights: { run: 60, deliver: 40, crash: 0, jump: 0, sweep: 3, people: 8 } },
-      access: only('provider-gateway', (own) => ({ append: (r) => own.append(withEvents(r, (e) => (e.type === 'segment.started' && e.data.segment > 1 ? null : e))) })),
-    },
-  },
-  {
-    law: 'RES-9', title: 'a gateway that calls every generation the first',
-    saboteur: { setting: { ...base, ...world({ ok: 1 }) }, access: only('provider-gateway', (own) => ({ append: (r) => own.append(withEvents(r, (e) => (e.type === 'generation.started' ? { ...e, data: { ...e.data, form: 'first' } } : e))) })) },
-  },
 ];

@@ -58,7 +58,7 @@ async function runWithUnknown(): Promise<{ run: string; effect: string; continua
   await by('policy-gate', run, [fact('budget.reserved', { reservation: 'r1', for: 'generation', amounts: NOTHING, drawn: NOTHING }), fact('generation.permitted', { generation: 'g1', reservation: 'r1', ...(await permit(run, subject)) })]);
   await seal(run);
   const permitId = (await (logs.get('provider-gateway') as ServiceLog).state(TENANT, run)).generation?.permit?.permit ?? '';
-  await by('provider-gateway', run, [fact('generation.started', { generation: 'g1', attempt: 'ga1', owner: 'o', permit: permitId, form: 'first', wire: digestOf('w'), wirePrefix: { bytes: 1, digest: digestOf('w') }, leaseMs: 60_000 })]);
+  await by('provider-gateway', run, [fact('segment.started', { segment: 1, from: null, to: route, reason: 'the run begins', checkpoint: null, manifest: manifest.ref }), fact('generation.started', { generation: 'g1', attempt: 'ga1', owner: 'o', permit: permitId, form: 'first', wire: digestOf('w'), wirePrefix: { bytes: 1, digest: digestOf('w') }, leaseMs: 60_000 })]);
   const [output, args, sealed] = [text('{"parts":[]}', 'model-output'), text('{"title":"x"}', 'tool-arguments'), text(SECRET, 'continuation')];
   await by('provider-gateway', run, [fact('generation.accepted', { generation: 'g1', attempt: 'ga1', output: output.ref, finish: 'stop', calls: [{ call: 'c1', tool: 'file_ticket', args: args.ref }], continuations: [{ handle: 'h1', partIndex: 0, placement: 'side', sealed: sealed.ref, exact: digestOf('x') }], recoverable: 'exact', why: '', usage: { native: {} }, spent: null })], { contents: [output, args, sealed] });
   await seal(run);

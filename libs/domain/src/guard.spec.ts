@@ -116,6 +116,17 @@ describe('the guard', () => {
     expect(h.append('api', [fact('input.received', { text: h.content('x', 'input') })], OP)).toMatchObject({ code: 'ILLEGAL' });
     expect(h.append('api', [fact('receipt.received', { effect: effect(h).effect, receipt: h.content('r', 'receipt'), from: 's' })], OP).kind).toBe('judged');
   });
+  it('[RES-3, RES-9] starts no generation under another configuration without its transition, nor under another form than it was compiled in', () => {
+    const h = new History();
+    h.carryOn();
+    const g = h.state.generation;
+    if (g?.permit == null) throw new Error('no permitted generation');
+    const started = (form: 'first' | 'continued'): Fact => fact('generation.started', { generation: g.generation, attempt: 'x', owner: 'o', permit: g.permit?.permit ?? '', form, wire: weakDigest('w'), wirePrefix: { bytes: 1, digest: weakDigest('p') }, leaseMs: 1000 });
+    const segment = fact('segment.started', { segment: 1, from: null, to: g.route, reason: 'r', checkpoint: null, manifest: g.manifest });
+    expect(h.append('provider-gateway', [started('first')])).toMatchObject({ code: 'ILLEGAL', message: expect.stringContaining('transition') });
+    expect(h.append('provider-gateway', [segment, started('continued')])).toMatchObject({ code: 'ILLEGAL', message: expect.stringContaining('compiled as first') });
+    expect(h.append('provider-gateway', [segment, started('first')]).kind).toBe('judged');
+  });
   it('[BUD-2] reserves nothing beyond the grant', () => {
     const h = new History({ budget: { usd_micros: 10, tokens: 10, calls: 1 } });
     expect(h.append('policy-gate', [fact('budget.reserved', { reservation: 'r', for: 'effect', amounts: { usd_micros: 11, tokens: 0, calls: 0 }, drawn: { usd_micros: 11, tokens: 0, calls: 0 } })])).toMatchObject({ code: 'ILLEGAL' });

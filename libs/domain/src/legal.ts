@@ -15,6 +15,7 @@ import { allowedRecoveries, EFFECT_MOVES, isUnresolved, lastAttempt, type Effect
 import type { EventData, EventEnvelope, EventType } from './events.js';
 import type { EffectId } from './ids.js';
 import { unresolvedOf, type RunState } from './run.js';
+import { sameRoute } from './tenant.js';
 import { whoseMove } from './turn.js';
 
 /** Why not, in words; null: legal. */
@@ -81,7 +82,9 @@ const CHECKS: { readonly [T in EventType]?: Check<T> } = {
     const g = s.generation;
     if (g?.generation !== d.generation || g.stage !== 'permitted') return `generation ${d.generation} is not permitted`;
     if (s.boundary.some((b) => b !== 'run-state')) return 'a boundary is unsealed';
-    return g.permit?.permit !== d.permit || g.permit.subject !== g.subject ? 'the permit is another' : null;
+    if (g.permit?.permit !== d.permit || g.permit.subject !== g.subject) return 'the permit is another';
+    if (d.form !== g.form) return `the context was compiled as ${g.form}, not as ${d.form}`;
+    return sameRoute(s.segmentRoute, g.route) ? null : 'a change of the decision-maker needs its transition first';
   },
   'generation.accepted': (s, d) => openGeneration(s, d.generation, d.attempt) ?? (new Set(d.calls.map((c) => c.call)).size === d.calls.length ? null : 'two calls share one id'),
   'generation.refused': (s, d) => openGeneration(s, d.generation, d.attempt),
