@@ -37,6 +37,11 @@ describe('a service\'s view of the log', () => {
     await l.append(s, step('two'));
     expect(requests[2]?.appendId).not.toBe(requests[0]?.appendId);
   });
+  it('[RUN-1] makes two appends of one decision that brings other contents: the slower one loses as usual', async () => {
+    const s = await log().state('acme', 'r1');
+    const one = () => log().append(s, { ...step('same'), contents: [contentOf('evidence', 'evidence')] });
+    expect([(await one()).kind, (await one()).kind]).toEqual(['appended', 'conflict']);
+  });
   it('[RUN-1] decides again when somebody was faster, on what is there then', async () => {
     const l = log();
     const seen: number[] = [];

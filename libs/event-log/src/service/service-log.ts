@@ -102,7 +102,8 @@ export class ServiceLog {
     const trace = d.trace ?? this.trace();
     const request: AppendRequest = {
       tenant: s.tenant, stream, expected: s.revision, actor: d.actor ?? { kind: 'service', id: service }, correlation: s.run, causation: d.causation ?? null,
-      appendId: uuidv5(`${s.tenant} ${stream} ${s.revision} ${service} ${digestOf(d.facts)}`, NAMESPACE),
+      // over all that is sent: two processes may decide the same with other contents, and then these are two appends of which one loses
+      appendId: uuidv5(`${s.tenant} ${stream} ${s.revision} ${service} ${digestOf([d.facts, (d.contents ?? []).map((c) => c.ref.commitment), d.checkpoint ?? null, d.requires ?? null, d.actor ?? null, d.causation ?? null])}`, NAMESPACE),
       events: d.facts.map((f, i) => ({ ...f, eventId: uuidv5(`${s.tenant} ${stream} ${s.revision + 1 + i} ${service} ${digestOf(f)}`, NAMESPACE) })),
       contents: (d.contents ?? []).map((c) => ({ ref: c.ref, salt: Buffer.from(c.salt).toString('base64'), body: Buffer.from(c.body).toString('base64') })),
       ...(d.checkpoint === undefined ? {} : { checkpoint: d.checkpoint }), ...(d.requires === undefined ? {} : { requires: d.requires }), ...(trace === undefined ? {} : { trace }),
