@@ -8,9 +8,10 @@ const most = (x, target) => (x <= target ? 'met' : 'NOT MET');
 
 function appendLines(rounds) {
   const of = (f) => median(rounds.map(f));
+  const beside = rounds.filter((r) => r.pgbench !== null);
   const lines = [
     { what: 'P: single-row inserts of 300 bytes, 32 connections, own process', value: `${n(of((r) => r.inserts))}/s` },
-    { what: 'pgbench, the same insert, 32 clients', value: rounds[0].pgbench === null ? 'not on this machine' : `${n(of((r) => r.pgbench))}/s, ${n(of((r) => r.pgbench / r.inserts), 2)} × P` },
+    { what: 'pgbench, the same insert, 32 clients', value: beside.length === 0 ? 'not to be had here' : `${n(median(beside.map((r) => r.pgbench)))}/s, ${n(median(beside.map((r) => r.pgbench / r.inserts)), 2)} × P` },
     { what: 'fdatasync of 8 KB', value: `${n(of((r) => r.fdatasync))}/s, ${n(of((r) => r.fdatasync / r.inserts), 2)} × P` },
   ];
   const SCRIPT = { short: '300-byte events, a seal in four', turns: 'events of governed turns, a seal in three' };
@@ -84,7 +85,8 @@ export function markdownOf(r) {
   return `# Speed and size, measured
 
 Written by \`npm run bench -- --docs\`; not edited by hand. **Read the ratios**: each divides by what the machine itself gave in the same round. Absolute figures are of the one machine that
-this run was made on: ${r.cores} cores, ${r.postgres.startsWith('PostgreSQL') ? r.postgres : `PostgreSQL ${r.postgres}`}, Node ${r.node}, load before the run ${r.loadBefore.toFixed(1)}${r.quick ? '; a quick run' : ''}.
+this run was made on: ${r.cores} cores, ${r.postgres.startsWith('PostgreSQL') ? r.postgres : `PostgreSQL ${r.postgres}`}, Node ${r.node}, load average ${r.loadBefore.toFixed(1)} before the run${r.rounds ? `, ${r.rounds.map((x) => x.load.toFixed(1)).join(', ')} in its rounds` : ''}${r.quick ? '; a quick run' : ''}. Where the load is above the cores, other work took the
+machine away: then times of single hops and turns are mostly waiting for a core, and only ratios within a round and sizes say something about the program.
 
 ${md([['what', 'measured', 'target', 'verdict'], ...linesOf(r).map((l) => [l.what, l.value, l.target ?? '', l.verdict ?? ''])])}
 

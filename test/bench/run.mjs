@@ -1,10 +1,10 @@
 /**
- * npm run bench [-- --quick] [--profile DIR] [--docs] [--only part,part]
+ * npm run bench [-- --quick] [--profile DIR] [--docs] [--only part,part]; with --from FILE it measures nothing and writes docs/bench.md from an earlier run
  *
  * Measures in one run, on one Postgres and one NATS of its own, beside the machine's own limits, in interleaved rounds: each ratio divides by what the
  * same round gave. Loads go to loopback only and have an end. Writes .data/bench/<time>.json and, with --docs, docs/bench.md.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fdatasyncsPerSecond, hasPgbench, insertsPerSecond, pgbenchPerSecond, prepareInserts } from './anchors.mjs';
@@ -26,7 +26,7 @@ const profileDir = valueOf('--profile') === undefined ? undefined : resolve(valu
 
 const SIZE = quick
   ? { rounds: 1, seconds: 0.8, openSeconds: 1, turns: 6, turnsOfMany: 3, many: 16, resumes: 3, long: 1_500, calls: 12, memoryRuns: 64 }
-  : { rounds: 3, seconds: 3, openSeconds: 5, turns: 60, turnsOfMany: 25, many: 16, resumes: 9, long: 10_000, calls: 100, memoryRuns: 1_000 };
+  : { rounds: 3, seconds: 2, openSeconds: 3, turns: 30, turnsOfMany: 10, many: 16, resumes: 9, long: 10_000, calls: 100, memoryRuns: 1_000 };
 const TENANT = 'bench';
 const say = (line) => process.stderr.write(`${line}\n`);
 
@@ -142,4 +142,5 @@ async function main() {
     await closeSite(site);
   }
 }
-await main();
+if (valueOf('--from') === undefined) await main();
+else writeFileSync(join(root, 'docs/bench.md'), markdownOf(JSON.parse(readFileSync(valueOf('--from'), 'utf8'))));
