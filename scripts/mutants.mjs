@@ -12,7 +12,8 @@ import { runJest } from './jest-run.mjs';
 import { marksOf } from './traceability.mjs';
 
 const LEFT_OUT = new Set(['dist', 'node_modules']);
-const BOUND_MS = 300_000;
+/** For all of them together: a busy machine with two cores takes up to 15 s for one. */
+const boundMs = (mutants) => 120_000 + 15_000 * mutants;
 
 function linkTree(from, to) {
   mkdirSync(to, { recursive: true });
@@ -65,7 +66,7 @@ export async function runMutants(root, list) {
   if (projects.length === 0) return outcomes;
   const file = join(base, 'jest.config.json');
   writeFileSync(file, JSON.stringify({ projects }));
-  const ran = await runJest({ root, name: 'mutants', boundMs: BOUND_MS, quiet: true, args: ['--config', file, '--rootDir', root, '--maxWorkers=2', '--forceExit'] });
+  const ran = await runJest({ root, name: 'mutants', boundMs: boundMs(projects.length), quiet: true, args: ['--config', file, '--rootDir', root, '--maxWorkers=2', '--forceExit'] });
   list.forEach((m, n) => {
     const o = outcomes[n];
     if (o.why !== undefined) return;

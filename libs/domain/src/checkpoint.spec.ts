@@ -46,7 +46,7 @@ describe('a checkpoint', () => {
   });
   it('[SEAL-7] does not grow with the length of a run', () => {
     const size = (turns: number): number => { const h = new History(); for (let i = 0; i < turns; i++) { h.turn([{ tool: 'read', args: { what: `${i}` } }]); h.start(); h.end('observed'); } h.carryOn(); return Object.values(cut(h.state).bodies).reduce((n, b) => n + b.length, 0); };
-    expect(size(40)).toBeLessThan(size(20) * 1.1);
+    expect(size(24)).toBeLessThan(size(12) * 1.1);
   });
   it('[SEAL-6] is due after output, observation, decision, reconciliation and run state, and never for what a model call or a compile says on its way', () => {
     const h = new History();

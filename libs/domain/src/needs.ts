@@ -96,7 +96,7 @@ export function needsOf(s: RunState): readonly Need[] {
   if (s.findings.some((f) => f.stage === 'accepted' && !f.applied)) hold(need('effect-reconciler', 'findings', at));
   if (s.status === 'ended') return needs;
   if (s.requests.length > 0) hold(need('policy-gate', `requests:${s.requests.at(-1)?.revision}`, at));
-  if (s.blocked !== null) hold(need('policy-gate', `blocked:${s.blocked.code}`, FAR, s.blocked.waitsFor));
+  if (s.blocked !== null && s.status === 'active') hold(need('policy-gate', `blocked:${s.blocked.code}`, FAR, s.blocked.waitsFor));
 
   switch (whoseMove(s)) {
     case 'intend': hold(need('effect-reconciler', 'intend', at)); break;
