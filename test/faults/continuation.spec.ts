@@ -5,7 +5,7 @@ import { geminiAccount, profilesOf, publishDocuments } from '@n17q/testing';
 import { arm, diedAt } from './kit/arm.js';
 import { carriersIn } from './kit/judges.js';
 import { ofType, openScene, type Scene } from './kit/scene.js';
-import { verdict } from './kit/verdict.js';
+import { doctorVerdict, verdict } from './kit/verdict.js';
 
 const STEPS = [
   { thought: 'what is there', calls: [{ tool: 'list_files', args: {} }] }, { calls: [{ tool: 'read_file', args: { path: 'README.md' } }, { tool: 'read_file', args: { path: 'package.json' } }] },
@@ -35,6 +35,7 @@ describe('the continuation of a model\'s turn', () => {
     expect(await verdict(scene, started as never, log)).toEqual([]);
     expect(ofType(log, 'generation.started').map((e) => e.data.form)).toEqual(['first', 'continued', 'continued', 'continued']);
     for (const e of ofType(log, 'effect.attempt-started')) expect(e.data.attemptNumber).toBe(1);
+    expect((await doctorVerdict(scene)).wrong).toEqual([]);
     const third = scene.wire(started.tag)[before]?.body ?? '';
     const carriers = carriersIn([third]);
     expect(carriers.length).toBeGreaterThanOrEqual(2); // both steps' pieces, not the last one's alone
@@ -106,6 +107,7 @@ describe('the continuation of a model\'s turn', () => {
       const wire = scene.wire(started.tag);
       expect(carriersIn(wire.filter((w) => w.account === 'acct-b').map((w) => w.body)).filter((c) => carriersIn(wire.filter((w) => w.account === 'acct-a').map((w) => w.body)).includes(c))).toEqual([]);
       expect(ofType(log, 'provider.observed').length).toBe(ofType(log, 'generation.accepted').length);
+      for (const e of ofType(log, 'provider.observed')) expect(e.data.observation).toMatchObject({ responseId: expect.any(String) });
       for (const e of tail(log, 'effect.attempt-started')) expect((e.data as { attemptNumber: number }).attemptNumber).toBe(1);
       expect(scene.tickets('queryable', started.tag).map((e) => e.what)).toEqual(['accepted']);
     } finally {

@@ -10,7 +10,7 @@ import { sendsBetween } from './kit/judges.js';
 import { ofType, openScene, type Scene, type Started } from './kit/scene.js';
 import type { Scripts } from './kit/scripts.js';
 import { CLASSES, TICKET_CLASSES, type TicketClass } from './kit/tools.js';
-import { carrierVerdict, verdict } from './kit/verdict.js';
+import { carrierVerdict, doctorVerdict, verdict } from './kit/verdict.js';
 
 const ticket = (c: TicketClass) => ({ tool: CLASSES[c].tool, args: { project: 'p', title: '$TAG', body: 'as found' } });
 const one = (c: TicketClass) => [{ calls: [{ tool: 'list_files', args: {} }] }, { calls: [ticket(c)] }, { text: 'done' }];
@@ -152,7 +152,13 @@ describe('a service that dies at a named place', () => {
 
   it('[CON-1] [CON-3] shows the provider\'s opaque bytes nowhere after all of this', async () => {
     const { carriers, faults } = await carrierVerdict(scene);
-    expect(carriers).toBeGreaterThan(10);
+    expect(carriers).toBeGreaterThan(5);
     expect(faults).toEqual([]);
+  }, 60_000);
+
+  it('[SVC-5] [SEAL-2] [SEAL-5] leaves a store in which the doctor finds nothing wrong', async () => {
+    const { events, wrong } = await doctorVerdict(scene);
+    expect(events).toBeGreaterThan(500);
+    expect(wrong).toEqual([]);
   }, 60_000);
 });

@@ -3,9 +3,9 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import pg from 'pg';
 import { contentOf } from '@n17q/contracts';
-import { fact, runStream, type ContentRef, type EventEnvelope, type Fact, type RunId, type ServiceName, type WorkspaceRef } from '@n17q/domain';
+import { fact, runStream, type ContentRef, type EventEnvelope, type Fact, type PolicyDocument, type RunId, type ServiceName, type WorkspaceRef } from '@n17q/domain';
 import { makeFixtureRepo, startProviderEmulator, startWorldEmulator, until, type LedgerView, type ProviderEmulator, type WorldEmulator } from '@n17q/testing';
-import { geminiAccount, startStack, type NewRun, type Stack, type StartStackOptions } from '@n17q/testing';
+import { FIRST_POLICY, geminiAccount, startStack, type NewRun, type Stack, type StartStackOptions } from '@n17q/testing';
 import { goalOf, scripted, type Scripts } from './scripts.js';
 import { CLASSES, TICKET_CLASSES, toolsFor, type TicketClass } from './tools.js';
 
@@ -13,6 +13,7 @@ export const SERVICES: readonly ServiceName[] = ['event-store', 'checkpoint-seal
 export const REACTING = SERVICES.slice(1);
 export const LEASE_MS = 2_000;
 export const GENERATION_TIMEOUT_MS = 2_500;
+export const SCENE_POLICY: PolicyDocument = { ...FIRST_POLICY, leaseMs: LEASE_MS, permitLifeMs: 10_000, attemptsMax: 3 };
 
 export interface Started { readonly run: RunId; readonly tag: string }
 export interface Scene {
@@ -62,7 +63,7 @@ export async function openScene(o: SceneOptions): Promise<Scene> {
       separate: true, services: SERVICES, sweepMs: 200, tools: toolsFor(urls),
       accounts: [account('acct-a', 'key-a', o.models?.a ?? 'gemini-3-pro-preview'), account('acct-b', 'key-b', o.models?.b ?? 'gemini-3-flash-preview')],
       ...o.stack,
-      policy: { leaseMs: LEASE_MS, permitLifeMs: 10_000, attemptsMax: 3, ...o.stack?.policy },
+      policy: { ...SCENE_POLICY, ...o.stack?.policy },
       settings: { N17Q_GENERATION_TIMEOUT_MS: String(GENERATION_TIMEOUT_MS), N17Q_RELAY_LEASE_MS: '1500', ...o.stack?.settings },
     });
     closers.push(() => stack.close());

@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EventEnvelope, RunId } from '@n17q/domain';
-import { unpacker, type PackRow } from '@n17q/event-log';
+import { FolderArtifactStore } from '@n17q/artifacts';
+import { examine, PostgresEventStore, unpacker, type PackRow } from '@n17q/event-log';
 import { carrierFaults, carriersIn, runFaults, type CheckpointRow } from './judges.js';
 import { SERVICES, type Scene, type Started } from './scene.js';
 
@@ -35,4 +36,13 @@ export async function carrierVerdict(scene: Scene): Promise<{ readonly carriers:
   const bodies = scene.emulator.ledger().entries.map((e) => scene.emulator.requestBody(e.order) ?? '');
   const carriers = carriersIn(bodies);
   return { carriers: carriers.length, faults: carrierFaults(carriers, await openTexts(scene)) };
+}
+
+/** What the doctor finds wrong in the whole store. */
+export async function doctorVerdict(scene: Scene): Promise<{ readonly events: number; readonly wrong: readonly string[] }> {
+  const store = await PostgresEventStore.open({ url: scene.stack.site.databases.store });
+  try {
+    const { events, findings } = await examine(store, scene.stack.tenant, new FolderArtifactStore(scene.stack.site.artifactsDir));
+    return { events, wrong: findings.filter((f) => f.wrong).map((f) => `${f.stream} ${f.check}: ${f.words}`) };
+  } finally { await store.close(); }
 }
