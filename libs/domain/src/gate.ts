@@ -20,7 +20,7 @@ import type { Json } from './json.js';
 import { FAILURES_MAX, nextLookAt, ownRecoveries } from './needs.js';
 import { permitStale } from './permit.js';
 import type { Route } from './provider.js';
-import { unresolvedOf, type RunState } from './run.js';
+import { unresolvedOf, type Approval, type RunState } from './run.js';
 import { modelOf, rolesOf, sameRoute, tenantRevisions, type PolicyDocument, type TenantState } from './tenant.js';
 import { stillMapped, toolNamed } from './tool.js';
 import { whoseMove } from './turn.js';
@@ -102,11 +102,14 @@ function objections(j: Judging, e: Effect): { readonly deny: No } | { readonly a
   return { ask, beside };
 }
 
+/** Nobody approves what they asked for, where policy says so. */
+const ownApproval = (j: Judging, a: Approval): boolean => j.policy.fourEyes && a.by !== null && j.d.state.askers.includes(a.by.id);
+
 /** An approval that stands for exactly this intent now, or null. */
 function approvalFor(j: Judging, e: Effect): string | null {
   const { view, policy } = j;
   const a = Object.values(j.d.state.approvals).find((x) => x.effect === e.effect && x.subject === e.subject && x.stage === 'approved' && x.expiresAt > view.now);
-  if (a === undefined || a.by === null) return null;
+  if (a === undefined || a.by === null || ownApproval(j, a)) return null;
   const roles = rolesOf(view.tenant.roles?.document, a.by.id);
   return roles.some((r) => policy.approverRoles.includes(r)) ? a.approval : null;
 }
@@ -127,7 +130,7 @@ function judgeEffect(j: Judging, e: Effect): (() => void) | null {
     const waiting = own.find((x) => x.stage === 'requested' && x.expiresAt > j.view.now);
     if (waiting !== undefined) return null;
     const ended = own.at(-1);
-    if (ended !== undefined) { j.d.add('effect.denied', { effect: e.effect, ...no('NOT_APPROVED', `approval ${ended.approval} is ${ended.stage === 'requested' ? 'expired' : ended.stage}`, { approval: ended.approval }) }); return null; }
+    if (ended !== undefined) { j.d.add('effect.denied', { effect: e.effect, ...no('NOT_APPROVED', ended.stage === 'approved' ? `approval ${ended.approval} by ${ended.by?.id ?? 'nobody'} does not stand: it ran out, its giver has no such role, or asked for it` : `approval ${ended.approval} is ${ended.stage === 'requested' ? 'expired' : ended.stage}`, { approval: ended.approval }) }); return null; }
     j.d.add('approval.requested', { approval: next(j, 'approval'), effect: e.effect, subject: e.subject, reasons: o.ask, expiresAt: j.view.now + j.policy.approvalLifeMs });
     return null;
   }
@@ -309,7 +312,7 @@ export function judge(view: DecisionView, ports: GatePorts): readonly Fact[] {
     }
   }
   recover(j);
-  if (d.facts.length > 0 && d.state.status !== 'ended') settle(j);
+  if (s.status === 'ended' || (d.facts.length > 0 && d.state.status !== 'ended')) settle(j);
   return orderPermitsLast(s, d.facts);
 }
 

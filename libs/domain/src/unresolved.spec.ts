@@ -146,6 +146,38 @@ describe('a judgement', () => {
   });
 });
 
+describe('what an ended run holds', () => {
+  it('[BUD-5] goes back to the tenant when an effect of unknown outcome is settled after the end', () => {
+    const h = unknown('mail');
+    h.carryOn();
+    h.must('api', [fact('run.end-requested', { reason: 'stop' })], OP);
+    h.carryOn();
+    expect(h.state).toMatchObject({ status: 'ended', ended: { withUnknowns: true } });
+    const held = h.balance;
+    submit(h, 'f1', 'did-not-happen'); h.carryOn();
+    h.must('effect-reconciler', applyFindings(h.state));
+    h.carryOn();
+    expect(h.state.budget.reservations).toEqual({});
+    expect(h.state.budget.drawn).toEqual(h.state.budget.used);
+    expect(h.balance.calls).toBe(held.calls + 1);
+  });
+});
+
+describe('four eyes', () => {
+  for (const fourEyes of [true, false]) {
+    it(`[APP-2] ${fourEyes ? 'keeps' : 'does not keep'} people from approving what they asked for, as policy says`, () => {
+      const h = new History();
+      h.tenant.policy = { revision: 2, document: { ...POLICY, fourEyes, rules: [{ id: 'r', effect: 'ask', tools: ['*'], reason: 'look first' }] }, digest: 'p' };
+      h.turn([{ tool: 'mail', args: { what: 'a' } }]);
+      const a = Object.values(h.state.approvals)[0];
+      if (a === undefined) throw new Error('no approval was asked for');
+      h.must('api', [fact('approval.decided', { approval: a.approval, subject: a.subject, decision: 'approved', note: '' })], OP);
+      h.carryOn();
+      expect(effect(h).stage).toBe(fourEyes ? 'denied' : 'permitted');
+    });
+  }
+});
+
 describe('texts for a model', () => {
   it('[CTX-6] cuts and quotes without leaving half a character or a way out of the quotation', () => {
     expect(quote(`${'a'.repeat(9)}😀`, 10).text.isWellFormed()).toBe(true);
