@@ -55,7 +55,7 @@ export class Process {
     const common = { log, incarnation: this.owner.name, monotonicMs, keep: keeping(artifacts, register), onTrouble: (what: string, e: unknown) => this.a.onTrouble(this.owner.name, what, e) };
     switch (this.service) {
       case 'checkpoint-sealer': return sealRun(log);
-      case 'context-compiler': return compileRun(log);
+      case 'context-compiler': return compileRun(log, common.keep);
       case 'policy-gate': return judgeRun(log);
       case 'effect-reconciler': return reconciler({ ...common, register, validate: validateArguments, scopeSalt: (t) => `salt of ${t}`, connector: (t) => { const c = world.connector(this.owner, t); return sabotage.connector?.(c, t) ?? c; } }).run;
       case 'provider-gateway': {

@@ -1,4 +1,4 @@
-/** Which seeds to run: `N17Q_SEED` one alone, otherwise those that once failed and `N17Q_SEEDS` more (40) from 1 on. */
+/** Which seeds to run: `N17Q_SEED` one alone, otherwise those that once failed or alone show something, and `N17Q_SEEDS` more (40) from 1 on. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,6 +1,7 @@
 /** Compiles the next context of a run that waits for a model. Rows: CTX-1 to CTX-8, RES-9. */
 import { v7 as uuidv7 } from 'uuid';
-import { canonical, contentOf, digestOf, type ContentUpload } from '@n17q/contracts';
+import type { Keep } from '@n17q/artifacts';
+import { canonical, digestOf, type ContentUpload } from '@n17q/contracts';
 import {
   compile, COMPILER_VERSION, contextSubject, eligibleRoute, fact, modelOf, sameRoute, tenantRevisions, TextMissing, textsForCompile, textsForContinuing, whoseMove,
   type Compiled, type CompileInput, type CompileResult, type ContentRef, type DecisionView, type Fact, type RunId, type Route, type TenantId,
@@ -29,15 +30,15 @@ async function compiledFor(log: ServiceLog, i: Omit<CompileInput, 'texts'>): Pro
   return compile({ ...i, texts: await log.texts(tenant, textsForCompile(i.state)) });
 }
 
-function recorded(v: DecisionView, c: Compiled, route: Route): { readonly fact: Fact; readonly contents: readonly ContentUpload[] } {
+async function recorded(keep: Keep, v: DecisionView, c: Compiled, route: Route): Promise<{ readonly fact: Fact; readonly contents: readonly ContentUpload[] }> {
   const s = v.state;
   const contents: ContentUpload[] = [];
-  const put = (text: string, cls: 'context' | 'manifest', media: string): ContentRef => { const u = contentOf(text, cls, media); contents.push(u); return u.ref; };
+  const put = async (text: string, cls: 'context' | 'manifest', media: string): Promise<ContentRef> => { const k = await keep(s.tenant, s.run, text, cls, media); if (k.upload !== null) contents.push(k.upload); return k.ref; };
   const lineage = c.opensLineage || s.lineage === null ? uuidv7() : s.lineage.lineage;
-  const system = c.opensLineage || s.lineage === null ? put(c.system, 'context', 'text/plain; charset=utf-8') : s.lineage.system;
-  const tools = c.opensLineage || s.lineage === null ? put(JSON.stringify(c.tools), 'context', JSON_MEDIA) : s.lineage.tools;
-  const entry = c.replays ?? put(canonical(c.entry), 'context', JSON_MEDIA);
-  const manifest = put(canonical(c.manifest), 'manifest', JSON_MEDIA);
+  const system = c.opensLineage || s.lineage === null ? await put(c.system, 'context', 'text/plain; charset=utf-8') : s.lineage.system;
+  const tools = c.opensLineage || s.lineage === null ? await put(JSON.stringify(c.tools), 'context', JSON_MEDIA) : s.lineage.tools;
+  const entry = c.replays ?? await put(canonical(c.entry), 'context', JSON_MEDIA);
+  const manifest = await put(canonical(c.manifest), 'manifest', JSON_MEDIA);
   const continuations = c.continuations.map((k) => (k.results === '' ? { ...k, results: entry.commitment } : k));
   const said = { form: c.form, route, lineage, opensLineage: c.opensLineage, system, tools, entry, continuations };
   return {
@@ -50,7 +51,7 @@ function recorded(v: DecisionView, c: Compiled, route: Route): { readonly fact: 
   };
 }
 
-export const compileRun = (log: ServiceLog) => async (tenant: TenantId, run: RunId): Promise<void> => {
+export const compileRun = (log: ServiceLog, keep: Keep) => async (tenant: TenantId, run: RunId): Promise<void> => {
   const done = await decideAgain(log, () => log.view(tenant, run), (v) => v.state, async (v): Promise<Decision | null> => {
     if (whoseMove(v.state) !== 'compile' || v.state.boundary.length > 0) return null;
     if ((v.state.failures.retryAt ?? 0) > v.now) return null;
@@ -61,7 +62,7 @@ export const compileRun = (log: ServiceLog) => async (tenant: TenantId, run: Run
     try {
       const c = await compiledFor(log, { state: v.state, route, profile: model.profile, registry: { revision: v.tenant.registry.revision, tools: v.tenant.registry.document.tools } });
       if (c.kind === 'blocked') return blocked(v, route, c.code, c.reason, c.facts as object);
-      const r = recorded(v, c, route);
+      const r = await recorded(keep, v, c, route);
       return { facts: [r.fact], contents: r.contents };
     } catch (e) {
       if (e instanceof ContentGone && e.why !== 'pending') return blocked(v, route, 'CONTENT_GONE', `${e.message}: what was said cannot be told from anything else`, { commitment: e.commitment });

@@ -9,10 +9,10 @@
  * Rows: EFF-2, EFF-3, EFF-4, EFF-10.
  */
 import { randomUUID } from 'node:crypto';
-import { fact, isConsequential, recordOutcome, startable, toolNamed, type AttemptId, type DecisionView, type Effect, type Fact, type Json, type Outcome, type RunId, type TenantId, type ToolMapping, type WorkspaceRef } from '@n17q/domain';
+import { clip, fact, isConsequential, recordOutcome, startable, toolNamed, type AttemptId, type DecisionView, type Effect, type Fact, type Json, type Outcome, type RunId, type TenantId, type ToolMapping, type WorkspaceRef } from '@n17q/domain';
 import { decideAgain, NOT_STARTED, persistently } from '@n17q/event-log';
 import { failpoint } from '@n17q/platform';
-import type { ConnectorOutcome } from '@n17q/tools';
+import type { Connector, ConnectorOutcome } from '@n17q/tools';
 import type { ReconcilerPorts } from './ports.js';
 
 /** A dispatch begins within this share of the lease, or not at all: the rest is for the answer. */
@@ -53,7 +53,7 @@ export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Cla
     const leaseMs = v.tenant.policy?.document.leaseMs;
     if (leaseMs === undefined) return null;
     for (const { effect, tool } of pick(v, startable(v.state, v.now).filter((e) => only === undefined || e.effect === only))) {
-      if (effect.permit === null || p.connector(tool) === undefined) continue;
+      if (effect.permit === null) continue;
       const attempt = randomUUID();
       claims.push({ effect, tool, attempt, mayDispatchUntil: begun + leaseMs * DISPATCH_SHARE, workspace: v.state.workspace });
       facts.push(fact('effect.attempt-started', { effect: effect.effect, attempt, attemptNumber: effect.attempts.length + 1, owner: p.incarnation, permit: effect.permit.permit, leaseMs: leaseFor(tool, leaseMs), dispatchBy: Math.floor(v.now + leaseMs * DISPATCH_SHARE) }));
@@ -73,9 +73,14 @@ export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Cla
   }
 }
 
+/** Undefined when this process has none, or its configuration is not what that kind takes: the attempt is then not sent, which the policy's bound ends. */
+function usable(p: ReconcilerPorts, tool: ToolMapping): Connector | undefined {
+  try { return p.connector(tool); } catch (e) { p.onTrouble(`connector of ${tool.name}`, e); return undefined; }
+}
+
 async function send(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, tenant: TenantId, run: RunId, c: Claim): Promise<void> {
   try {
-    const connector = p.connector(c.tool);
+    const connector = usable(p, c.tool);
     const args = JSON.parse((await p.log.texts(tenant, [c.effect.args])).get(c.effect.args.commitment) as string) as Json;
     let dispatched = false;
     const outcome: ConnectorOutcome = connector === undefined ? { kind: 'not-sent', cause: 'NO_CONNECTOR' } : await connector.dispatch({
@@ -109,7 +114,7 @@ async function record(p: ReconcilerPorts, tenant: TenantId, run: RunId, c: Claim
   const done = await persistently(() => decideAgain(p.log, () => p.log.state(tenant, run), (s) => s, (s) => {
     const facts = [...recordOutcome(s, c.effect.effect, c.attempt, outcome, p.log.now())];
     if (facts.length > 0 && o.kind === 'observed' && o.files !== undefined) facts.push(fact('workspace.changed', { effect: c.effect.effect, workspace: o.files.workspace, previous: s.workspace?.tree.commitment ?? null, summary: o.files.summary }));
-    if (o.kind === 'refused' && o.conflict !== undefined) facts.push(fact('workspace.conflicted', { effect: c.effect.effect, found: JSON.stringify(o.conflict).slice(0, 2000) }));
+    if (o.kind === 'refused' && o.conflict !== undefined) facts.push(fact('workspace.conflicted', { effect: c.effect.effect, found: clip(JSON.stringify(o.conflict), 2000) }));
     return { facts, contents };
   }), OUTCOME_KEPT_MS, (e) => p.onTrouble(`outcome of ${c.attempt}`, e), p.log.pause);
   if (done.kind === 'refused') throw new Error(`the store refused the outcome of ${c.attempt}: ${done.outcome.code}: ${done.outcome.message}`);

@@ -1,6 +1,6 @@
 /** Intents from the calls of an accepted output: normalised, pinned to mapping and contract, scoped. Rows: EFF-1, TOOL-1. */
-import { contentOf, canonical, digestOf, sha256 } from '@n17q/contracts';
-import { fact, planCalls, whoseMove, type DecisionView, type Json, type OpenCall, type PlannedCall, type RunState } from '@n17q/domain';
+import { canonical, digestOf, sha256 } from '@n17q/contracts';
+import { fact, planCalls, whoseMove, type DecisionView, type Fact, type Json, type OpenCall, type PlannedCall, type RunState } from '@n17q/domain';
 import { ContentGone, type Decision } from '@n17q/event-log';
 import type { ReconcilerPorts } from './ports.js';
 
@@ -16,14 +16,15 @@ export async function intend(p: ReconcilerPorts, v: DecisionView): Promise<Decis
   };
   const registry = { revision: v.tenant.registry.revision, tools: v.tenant.registry.document.tools };
   const contents: import('@n17q/contracts').ContentUpload[] = [];
-  const facts = planCalls(s, registry, argsOf, (t, a) => p.validate(t, a)).map((c) => record(p, s, registry.revision, c, contents));
+  const facts: Fact[] = [];
+  for (const c of planCalls(s, registry, argsOf, (t, a) => p.validate(t, a))) facts.push(await record(p, s, registry.revision, c, contents));
   return { facts, contents };
 }
 
-function record(p: ReconcilerPorts, s: RunState, registryRevision: number, c: PlannedCall, contents: import('@n17q/contracts').ContentUpload[]) {
+async function record(p: ReconcilerPorts, s: RunState, registryRevision: number, c: PlannedCall, contents: import('@n17q/contracts').ContentUpload[]): Promise<Fact> {
   if (c.kind === 'refused') return fact('call.refused', { call: c.call.call, generation: c.call.generation, tool: c.call.tool, code: c.code, reason: c.reason, facts: {} });
-  const args = contentOf(canonical(c.args), 'tool-arguments', 'application/json');
-  contents.push(args);
+  const args = await p.keep(s.tenant, s.run, canonical(c.args), 'tool-arguments', 'application/json');
+  if (args.upload !== null) contents.push(args.upload);
   const mapping = { registryRevision, mappingRevision: c.tool.mappingRevision, server: c.tool.server, schemaDigest: c.tool.schemaDigest };
   const effect = `eff-${sha256(`${s.tenant} ${s.run} ${c.call.call}`).slice(0, 32)}`;
   const scopeKey = digestOf({ salt: p.scopeSalt(s.tenant), target: c.scope.target, fields: c.scope.fields });

@@ -9,7 +9,7 @@ export const lookable = (v: DecisionView): readonly Effect[] => Object.values(v.
 async function ask(p: ReconcilerPorts, v: DecisionView, e: Effect): Promise<LookOutcome> {
   const registry = v.tenant.registry;
   const tool = registry === null ? undefined : toolNamed({ revision: registry.revision, tools: registry.document.tools }, e.tool);
-  if (tool === undefined || tool.server !== e.mapping.server) return { kind: 'cannot-tell', cause: 'the server that the effect went to is no longer configured' };
+  if (tool === undefined || tool.server !== e.mapping.server || tool.target !== e.scope.target) return { kind: 'cannot-tell', cause: 'the server or target that the effect went to is no longer configured' };
   const connector = p.connector(tool);
   if (connector?.query === undefined) return { kind: 'cannot-tell', cause: 'its connector cannot ask' };
   const args = JSON.parse((await p.log.texts(v.state.tenant, [e.args])).get(e.args.commitment) as string) as Json;
@@ -19,6 +19,7 @@ async function ask(p: ReconcilerPorts, v: DecisionView, e: Effect): Promise<Look
 export async function lookNow(p: ReconcilerPorts, view: DecisionView): Promise<void> {
   const { tenant, run } = view.state;
   for (const e of lookable(view)) {
+    const askedAt = p.log.now(); // absence counts from when it was asked about, however late the answer is recorded
     const answer = await ask(p, view, e);
     const contents: import('@n17q/contracts').ContentUpload[] = [];
     const keep = async (text: string, media: string) => { const k = await p.keep(tenant, run, text, 'evidence', media); if (k.upload !== null) contents.push(k.upload); return k.ref; };
@@ -28,7 +29,7 @@ export async function lookNow(p: ReconcilerPorts, view: DecisionView): Promise<v
       case 'not-found': look = { kind: 'not-found', evidence: await keep(JSON.stringify({ asked: e.key, answer: 'not found' }), 'application/json') }; break;
       case 'cannot-tell': look = answer; break;
     }
-    const done = await decideAgain(p.log, () => p.log.state(tenant, run), (s) => s, (s) => ({ facts: recordLook(s, e.effect, look, p.log.now()), contents: look.kind === 'cannot-tell' ? [] : contents }));
+    const done = await decideAgain(p.log, () => p.log.state(tenant, run), (s) => s, (s) => ({ facts: recordLook(s, e.effect, look, Math.min(askedAt, p.log.now())), contents: look.kind === 'cannot-tell' ? [] : contents }));
     if (done.kind === 'refused') throw new Error(`the store refused what a look found: ${done.outcome.code}: ${done.outcome.message}`);
   }
 }

@@ -1,7 +1,7 @@
 /** Turns an interpretation into facts: observations, retained continuations, usage, and what was accepted. Rows: CON-1, CON-2, CON-5, NAT-1, BUD-3, RUN-3. */
 import { v7 as uuidv7 } from 'uuid';
 import { canonical, type ContentUpload } from '@n17q/contracts';
-import { fact, modelOf, type AcceptedCall, type Amounts, type ContinuationHandle, type Fact, type Generation, type Json, type OutputPart, type ProfilesDocument, type ProviderAccount, type RunState, type Usage } from '@n17q/domain';
+import { clip, fact, modelOf, type AcceptedCall, type Amounts, type ContinuationHandle, type Fact, type Generation, type Json, type OutputPart, type ProfilesDocument, type ProviderAccount, type RunState, type Usage } from '@n17q/domain';
 import type { Interpretation } from '@n17q/providers';
 import type { GatewayPorts } from './ports.js';
 
@@ -19,11 +19,11 @@ export async function recorded(p: GatewayPorts, s: RunState, g: Generation, atte
   const ids = { generation: g.generation, attempt };
   switch (r.kind) {
     case 'not-sent': return { facts: [fact('generation.not-sent', { ...ids, cause: r.cause })], contents: [] };
-    case 'unknown': return { facts: [fact('generation.outcome-unknown', { ...ids, cause: r.message === undefined ? r.cause : `${r.cause}: ${r.message}`.slice(0, 1000) })], contents: [] };
+    case 'unknown': return { facts: [fact('generation.outcome-unknown', { ...ids, cause: r.message === undefined ? r.cause : clip(`${r.cause}: ${r.message}`, 1000) })], contents: [] };
     case 'refused': return {
       contents: [],
       facts: [fact('generation.refused', {
-        ...ids, class: r.class, code: r.code, reason: r.message.slice(0, 1000), facts: { status: r.status, executed: r.executed } as Json, retryAfterMs: r.retryAfterMs ?? null,
+        ...ids, class: r.class, code: r.code, reason: clip(r.message, 1000), facts: { status: r.status, executed: r.executed } as Json, retryAfterMs: r.retryAfterMs ?? null,
         usage: r.usage ?? null, spent: r.usage === undefined ? (r.executed ? null : { usd_micros: 0, tokens: 0, calls: 0 }) : spentFor(doc, g, r.usage),
       })],
     };

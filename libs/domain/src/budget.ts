@@ -3,6 +3,7 @@
  * before it acts, and settles when the usage is known. An unknown usage keeps its reservation.
  *
  * B1. used + reserved never exceeds drawn (plus what a provider reported beyond its reservation), and drawn never exceeds granted, in any dimension.
+ * B3. An ended run holds from the tenant no more than it used and still has reserved; what is freed after its end goes back as it is freed.
  * B2. Nothing here knows of providers, sessions or segments: a switch refunds nothing.
  *
  * Rows: BUD-1, BUD-2, BUD-5.

@@ -17,6 +17,9 @@ export const CONTENT_CLASSES = [
 ] as const;
 export type ContentClass = (typeof CONTENT_CLASSES)[number];
 
+/** At most `charsMax` UTF-16 units of a text, well formed: half of a character pair has no canonical form and could never be stored. */
+export const clip = (text: string, charsMax: number): string => text.slice(0, charsMax).toWellFormed();
+
 /** Every ContentRef inside a value, in order of appearance. */
 export function contentRefsIn(value: unknown, found: ContentRef[] = []): ContentRef[] {
   if (Array.isArray(value)) for (const v of value) contentRefsIn(v, found);

@@ -39,6 +39,9 @@ export const AFTER_UNKNOWN: { readonly [K in ContractKind]: AfterUnknown } = {
 /** Safety margin before the end of a key's life: a repetition must arrive while the key is still known. */
 export const KEY_LIFE_MARGIN = 0.5;
 
+/** From this store time on, in ms, a key that was first used at `firstAttemptAt` is not relied on. */
+export const keyTrustedUntil = (c: EffectContract, firstAttemptAt: number): number => firstAttemptAt + Math.floor((c.keyLifeMs ?? 0) * KEY_LIFE_MARGIN);
+
 /**
  * The recoveries open to an unresolved effect now. `firstAttemptAt` and `now` are store times in ms.
  * A keyed target that can also be asked is asked first: looking costs nothing.
@@ -47,7 +50,7 @@ export function recoveriesOf(c: EffectContract, firstAttemptAt: number, now: num
   const open: Recovery[] = [];
   if (c.query) open.push('look');
   for (const r of AFTER_UNKNOWN[c.kind].recoveries) {
-    if (r === 'attempt-again-with-same-key' && !(now - firstAttemptAt < (c.keyLifeMs ?? 0) * KEY_LIFE_MARGIN)) continue;
+    if (r === 'attempt-again-with-same-key' && !(now < keyTrustedUntil(c, firstAttemptAt))) continue;
     if (r === 'attempt-again-if-precondition-holds' && c.precondition === undefined) continue;
     if (!open.includes(r)) open.push(r);
   }

@@ -4,6 +4,7 @@
  *   intended → permitted → in-flight → observed | refused | not-sent | unknown → happened | did-not-happen
  *
  * E1. An effect in flight or unknown is unresolved until evidence moves it; time alone moves it from in-flight to unknown, never on.
+ *     A later attempt that was refused or not sent says nothing about an earlier one of unknown outcome: the effect stays unknown.
  * E2. A permit given to an unresolved effect leaves it unresolved.
  *
  * Rows: EFF-1, EFF-3, EFF-4, EFF-10.
@@ -67,7 +68,7 @@ export const EFFECT_MOVES: { readonly [T in EventType]?: { readonly from: readon
   'effect.refused': { from: ['in-flight'], to: 'refused' },
   'effect.not-sent': { from: ['in-flight'], to: 'not-sent' },
   'effect.outcome-unknown': { from: ['in-flight'], to: 'unknown' },
-  'effect.receipt-recorded': { from: ['in-flight', 'unknown', 'observed', 'refused', 'happened', 'did-not-happen'], to: 'same' },
+  'effect.receipt-recorded': { from: STAGES, to: 'same' },
   'effect.reconciled': { from: ['unknown', 'did-not-happen'], to: 'same' },
   'look.permitted': { from: ['unknown'], to: 'same' },
   'effect.looked': { from: ['unknown'], to: 'same' },
@@ -76,7 +77,6 @@ export const EFFECT_MOVES: { readonly [T in EventType]?: { readonly from: readon
   'effect.duplicated': { from: ['in-flight', 'unknown', 'observed', 'happened', 'did-not-happen', 'refused'], to: 'same' },
   'effect.finding-submitted': { from: ['unknown', 'happened', 'did-not-happen'], to: 'same' },
   'finding.accepted': { from: ['unknown', 'happened', 'did-not-happen'], to: 'same' },
-  'finding.refused': { from: ['in-flight', 'unknown', 'observed', 'happened', 'did-not-happen', 'refused'], to: 'same' },
 };
 
 export const UNRESOLVED: ReadonlySet<Stage> = new Set<Stage>(['in-flight', 'unknown']);

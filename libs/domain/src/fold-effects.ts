@@ -1,5 +1,6 @@
 /** The part of the fold that moves effects, calls, approvals and findings. Total: an event that fits nothing changes nothing but the revision. */
 import type { EventData, EventEnvelope, EventType } from './events.js';
+import { isConsequential } from './contract.js';
 import { EFFECT_MOVES, type Attempt, type Effect, type Stage } from './effect.js';
 import { NOTHING } from './budget.js';
 import type { EffectId } from './ids.js';
@@ -39,6 +40,9 @@ export function move(s: RunState, type: EventType, id: EffectId, change: (e: Eff
 }
 
 const endAttempt = (e: Effect, end: Attempt['end']): readonly Attempt[] => e.attempts.map((a, i) => (i === e.attempts.length - 1 && a.end === 'open' ? { ...a, end } : a));
+const mayHaveHappenedBefore = (e: Effect | undefined): boolean => e !== undefined && isConsequential(e.contract) && e.attempts.slice(0, -1).some((a) => a.end === 'unknown');
+/** The last attempt has its end; the effect is as unknown as it was before it, and keeps its reservation. */
+const stillUnknown = (s: RunState, type: EventType, id: EffectId, end: Attempt['end']): RunState => move(s, type, id, (x) => ({ stage: 'unknown', attempts: endAttempt(x, end), permit: null }));
 const result = (s: RunState, id: EffectId, revision: number, outcome: string): RunState => {
   const e = s.effects[id];
   return e === undefined ? s : remember(s, { kind: 'result', revision, call: e.call, tool: e.tool, outcome, text: e.result?.text ?? null, segment: e.segment });
@@ -80,8 +84,10 @@ export const EFFECT_FOLD: Folders = {
     return move({ ...s, approvals }, 'effect.attempt-started', d.effect, (x) => ({ attempts: [...x.attempts, { attempt: d.attempt, owner: d.owner, startedAt: e.recordedAt, leaseMs: d.leaseMs, end: 'open' }] }));
   },
   'effect.observed': (s, d, e) => settleReservation(result(move(s, 'effect.observed', d.effect, (x) => ({ attempts: endAttempt(x, 'observed'), receipts: d.receipt === null ? x.receipts : [...x.receipts, d.receipt], result: { ok: d.ok, text: d.text, words: 'observed' } })), d.effect, e.revision, d.ok ? 'observed' : 'observed-failure'), d.effect, true),
-  'effect.refused': (s, d, e) => settleReservation(result(move(s, 'effect.refused', d.effect, (x) => ({ attempts: endAttempt(x, 'refused'), result: { ok: false, text: d.text, words: `refused: ${d.cause}` } })), d.effect, e.revision, 'refused'), d.effect, true),
-  'effect.not-sent': (s, d) => settleReservation(move(s, 'effect.not-sent', d.effect, (x) => ({ attempts: endAttempt(x, 'not-sent'), result: null })), d.effect, false),
+  // keeps E1: what an earlier attempt may have done is not undone by a later one that was refused or did not leave
+  'effect.refused': (s, d, e) => (mayHaveHappenedBefore(s.effects[d.effect]) ? stillUnknown(s, 'effect.refused', d.effect, 'refused') : settleReservation(result(move(s, 'effect.refused', d.effect, (x) => ({ attempts: endAttempt(x, 'refused'), result: { ok: false, text: d.text, words: `refused: ${d.cause}` } })), d.effect, e.revision, 'refused'), d.effect, true)),
+  'effect.not-sent': (s, d) => (mayHaveHappenedBefore(s.effects[d.effect]) ? stillUnknown(s, 'effect.not-sent', d.effect, 'not-sent')
+    : settleReservation(move(s, 'effect.not-sent', d.effect, (x) => ({ attempts: endAttempt(x, 'not-sent'), result: null })), d.effect, false)),
   'effect.outcome-unknown': (s, d, e) => tally(remember(move(s, 'effect.outcome-unknown', d.effect, (x) => ({ attempts: endAttempt(x, 'unknown'), permit: null })), { kind: 'result', revision: e.revision, call: s.effects[d.effect]?.call ?? '', tool: s.effects[d.effect]?.tool ?? '', outcome: 'unknown', text: null, segment: s.segment }), s.segment, { unknowns: 1 }),
   'receipt.received': (s, d) => ({ ...s, receiptsPending: [...s.receiptsPending, { effect: d.effect, receipt: d.receipt, from: d.from }] }),
   'effect.receipt-recorded': (s, d) => move({ ...s, receiptsPending: s.receiptsPending.filter((r) => r.receipt.commitment !== d.receipt.commitment) }, 'effect.receipt-recorded', d.effect, (x) => ({ receipts: [...x.receipts, d.receipt] })),

@@ -7,7 +7,7 @@
  *
  * Rows: RUN-1, RUN-4, SEAL-4, BUD-1.
  */
-import { NOTHING, minus, plus, most, openBudget, type Amounts } from './budget.js';
+import { NOTHING, idle, minus, plus, most, openBudget, type Amounts } from './budget.js';
 import { isUnresolved } from './effect.js';
 import { EVENT_TABLE, type EventData, type EventEnvelope, type EventType } from './events.js';
 import { deny, EFFECT_FOLD, remember, tally, type Folders } from './fold-effects.js';
@@ -68,12 +68,14 @@ function accepted(s: RunState, d: EventData['generation.accepted'], e: EventEnve
   return remember(tally(base, s.segment, tokens), { kind: 'output', revision: e.revision, output: d.output, segment: s.segment });
 }
 
+const askedBy = (s: RunState, e: EventEnvelope): readonly string[] => (s.askers.includes(e.actor.id) ? s.askers : [...s.askers, e.actor.id]);
+
 const RUN_FOLD: Folders = {
   'run.created': (s, d, e) => remember({
-    ...s, status: 'active', task: { goal: d.goal, title: d.title, constraints: d.constraints, tools: d.tools, whenDone: d.whenDone, changePolicy: d.changePolicy }, retention: d.retention, world: d.world,
+    ...s, status: 'active', askers: askedBy(s, e), task: { goal: d.goal, title: d.title, constraints: d.constraints, tools: d.tools, whenDone: d.whenDone, changePolicy: d.changePolicy }, retention: d.retention, world: d.world,
     budget: openBudget(d.budget), workspace: d.workspace, inputs: [{ revision: e.revision, text: d.goal }],
   }, { kind: 'input', revision: e.revision, text: d.goal }),
-  'input.received': (s, d, e) => remember({ ...s, inputs: [...s.inputs, { revision: e.revision, text: d.text }], finished: null }, { kind: 'input', revision: e.revision, text: d.text }),
+  'input.received': (s, d, e) => remember({ ...s, askers: askedBy(s, e), inputs: [...s.inputs, { revision: e.revision, text: d.text }], finished: null }, { kind: 'input', revision: e.revision, text: d.text }),
   'run.pause-requested': request('pause'),
   'run.resume-requested': request('resume'),
   'run.end-requested': request('end'),
@@ -100,7 +102,9 @@ const RUN_FOLD: Folders = {
     const { [d.reservation]: held, ...others } = s.budget.reservations;
     if (held === undefined) return s;
     const beyond = most(minus(d.used, held), NOTHING);
-    return { ...s, settle: s.settle.filter((x) => x.reservation !== d.reservation), budget: { ...s.budget, reservations: others, used: plus(s.budget.used, d.used), overrun: plus(s.budget.overrun, beyond) } };
+    const budget = { ...s.budget, reservations: others, used: plus(s.budget.used, d.used), overrun: plus(s.budget.overrun, beyond) };
+    // an ended run commits to nothing more: what a late settlement frees goes back to the tenant at once (B3)
+    return { ...s, settle: s.settle.filter((x) => x.reservation !== d.reservation), budget: s.status === 'ended' ? { ...budget, drawn: minus(budget.drawn, most(idle(budget), NOTHING)) } : budget };
   },
   'budget.warned': (s) => ({ ...s, budget: { ...s.budget, warned: true } }),
   'budget.exhausted': (s, d) => ({ ...s, budget: { ...s.budget, exhausted: d.dimension } }),

@@ -10,16 +10,17 @@
  */
 import { covers, DIMENSIONS, drawFor, idle, left, minus, most, nearEnd, NOTHING, type Amounts, type Dimension } from './budget.js';
 import { compiledSubject } from './compile.js';
-import { INTERFERENCE } from './contract.js';
+import { clip } from './content.js';
+import { INTERFERENCE, keyTrustedUntil } from './contract.js';
 import { draftOn, type Draft } from './draft.js';
 import { type Effect, type OpenEffect } from './effect.js';
 import type { Fact, Permit, RefusedBecause } from './events.js';
-import type { Digest, RunId, StoreTimeMs, StreamId } from './ids.js';
+import type { Digest, EffectId, RunId, StoreTimeMs, StreamId } from './ids.js';
 import type { Json } from './json.js';
 import { FAILURES_MAX, nextLookAt, ownRecoveries } from './needs.js';
 import { permitStale } from './permit.js';
 import type { Route } from './provider.js';
-import { unresolvedOf, type RunState } from './run.js';
+import { unresolvedOf, type Approval, type RunState } from './run.js';
 import { modelOf, rolesOf, sameRoute, tenantRevisions, type PolicyDocument, type TenantState } from './tenant.js';
 import { stillMapped, toolNamed } from './tool.js';
 import { whoseMove } from './turn.js';
@@ -42,14 +43,18 @@ export interface GatePorts {
   readonly digest: (v: Json) => Digest;
 }
 
+/** Facts of one judgement; the store takes 64 in one append. What is left waits for the next judgement, which the seal after this one brings. */
+export const FACTS_MAX = 48;
+const EVENTS_MAX = 60;
+
 type No = RefusedBecause;
 const no = (code: string, reason: string, facts: Json = {}): No => ({ code, reason, facts });
 
 interface Judging { readonly view: DecisionView; readonly policy: PolicyDocument; readonly d: Draft; readonly ports: GatePorts; n: number }
 const next = (j: Judging, kind: string): string => j.ports.id(kind, j.n++);
 
-function permitFor(j: Judging, subject: Digest): Permit {
-  return { permit: next(j, 'permit'), subject, seenRevision: j.d.state.revision + 1, tenant: tenantRevisions(j.view.tenant), expiresAt: j.view.now + j.policy.permitLifeMs, world: j.d.state.world };
+function permitFor(j: Judging, subject: Digest, until = Infinity): Permit {
+  return { permit: next(j, 'permit'), subject, seenRevision: j.d.state.revision + 1, tenant: tenantRevisions(j.view.tenant), expiresAt: Math.min(j.view.now + j.policy.permitLifeMs, until), world: j.d.state.world };
 }
 
 /** Reserves, drawing a slice from the tenant if needed; or says which dimension is short, and whose. */
@@ -71,36 +76,40 @@ function reserve(j: Judging, what: 'generation' | 'effect', amounts: Amounts): {
 }
 
 /** Invariants and rules for one intent, in their order (G1). */
-function objections(j: Judging, e: Effect): { readonly deny: No } | { readonly ask: readonly string[] } {
+function objections(j: Judging, e: Effect): { readonly deny: No } | { readonly ask: readonly string[]; /** Unresolved effects that an approval would be given beside. */ readonly beside: readonly EffectId[] } {
   const { view, policy } = j;
   const s = j.d.state;
   if (view.suspect) return { deny: no('STORE_SUSPECT', 'the store lost acknowledged events of this run: nothing is done in the world before a person has looked') };
   if (view.tenant.registry === null) return { deny: no('REGISTRY_UNAVAILABLE', 'no tool registry is published: nothing can be permitted') };
   const tool = toolNamed({ revision: view.tenant.registry.revision, tools: view.tenant.registry.document.tools }, e.tool);
-  if (!stillMapped(tool, e.mapping)) return { deny: no('TOOL_NOT_MAPPED', `tool ${e.tool} is no longer the tool that the call was made for`, { pinned: { ...e.mapping } }) };
+  if (tool === undefined || !stillMapped(tool, e.mapping) || tool.mappingRevision !== e.mapping.mappingRevision || tool.target !== e.scope.target || j.ports.digest(tool.contract as unknown as Json) !== j.ports.digest(e.contract as unknown as Json)) return { deny: no('TOOL_NOT_MAPPED', `tool ${e.tool} is no longer the tool that the call was made for`, { pinned: { ...e.mapping } }) };
   if (s.task !== null && s.task.tools.length > 0 && !s.task.tools.includes(e.tool)) return { deny: no('TOOL_NOT_OFFERED', `tool ${e.tool} is not among the tools of this run`) };
   if (e.world.kind !== s.world.kind || e.world.kind !== 'real') return { deny: no('NO_RECORDING', 'the world of this run is simulated and has no recording for this call') };
   if (e.attempts.length >= policy.attemptsMax) return { deny: no('ATTEMPTS_EXHAUSTED', `${e.attempts.length} attempts were made; the policy allows ${policy.attemptsMax}`, { attempts: e.attempts.length }) };
   const ask: string[] = [];
+  const beside: EffectId[] = [];
   for (const o of view.open) {
-    if (o.effect === e.effect || o.scopeKey !== e.scopeKey || (o.run === s.run && o.generation === e.generation)) continue; // siblings pass
+    if (o.effect === e.effect || o.scopeKey !== e.scopeKey || (o.run === s.run && o.generation === e.generation && o.stage === 'in-flight')) continue; // siblings pass, until one of them may have happened unseen
     const verdict = INTERFERENCE[o.kind][e.contract.kind];
     if (verdict === 'deny') return { deny: no('EFFECT_UNRESOLVED', `effect ${o.effect} (${o.tool}) on the same target is ${o.stage}: it may have happened, so this is not done again before it is settled`, { unresolved: o.effect, run: o.run, stage: o.stage, contract: o.kind }) };
-    if (verdict === 'ask') ask.push(`effect ${o.effect} on the same target is ${o.stage}`);
+    if (verdict === 'ask') { ask.push(`effect ${o.effect} on the same target is ${o.stage}`); beside.push(o.effect); }
   }
   for (const r of policy.rules) {
     if (!r.tools.includes('*') && !r.tools.includes(e.tool)) continue;
     if (r.effect === 'forbid') return { deny: no('POLICY_FORBIDS', `${r.reason} (rule ${r.id})`, { rule: r.id }) };
     ask.push(`${r.reason} (rule ${r.id})`);
   }
-  return { ask };
+  return { ask, beside };
 }
+
+/** Nobody approves what they asked for, where policy says so. */
+const ownApproval = (j: Judging, a: Approval): boolean => j.policy.fourEyes && a.by !== null && j.d.state.askers.includes(a.by.id);
 
 /** An approval that stands for exactly this intent now, or null. */
 function approvalFor(j: Judging, e: Effect): string | null {
   const { view, policy } = j;
   const a = Object.values(j.d.state.approvals).find((x) => x.effect === e.effect && x.subject === e.subject && x.stage === 'approved' && x.expiresAt > view.now);
-  if (a === undefined || a.by === null) return null;
+  if (a === undefined || a.by === null || ownApproval(j, a)) return null;
   const roles = rolesOf(view.tenant.roles?.document, a.by.id);
   return roles.some((r) => policy.approverRoles.includes(r)) ? a.approval : null;
 }
@@ -121,15 +130,18 @@ function judgeEffect(j: Judging, e: Effect): (() => void) | null {
     const waiting = own.find((x) => x.stage === 'requested' && x.expiresAt > j.view.now);
     if (waiting !== undefined) return null;
     const ended = own.at(-1);
-    if (ended !== undefined) { j.d.add('effect.denied', { effect: e.effect, ...no('NOT_APPROVED', `approval ${ended.approval} is ${ended.stage === 'requested' ? 'expired' : ended.stage}`, { approval: ended.approval }) }); return null; }
+    if (ended !== undefined) { j.d.add('effect.denied', { effect: e.effect, ...no('NOT_APPROVED', ended.stage === 'approved' ? `approval ${ended.approval} by ${ended.by?.id ?? 'nobody'} does not stand: it ran out, its giver has no such role, or asked for it` : `approval ${ended.approval} is ${ended.stage === 'requested' ? 'expired' : ended.stage}`, { approval: ended.approval }) }); return null; }
     j.d.add('approval.requested', { approval: next(j, 'approval'), effect: e.effect, subject: e.subject, reasons: o.ask, expiresAt: j.view.now + j.policy.approvalLifeMs });
     return null;
   }
-  return permitEffect(j, e, approval);
+  return permitEffect(j, e, approval, o.beside);
 }
 
+/** A repetition must begin while the target surely knows the key. */
+const repeatableUntil = (e: Effect): StoreTimeMs => (e.stage === 'unknown' && e.contract.kind === 'keyed' ? keyTrustedUntil(e.contract, e.attempts[0]?.startedAt ?? 0) : Infinity);
+
 /** Reserves, and returns what gives the permit; null when the budget does not cover it, which is said. */
-function permitEffect(j: Judging, e: Effect, approval: string | null): (() => void) | null {
+function permitEffect(j: Judging, e: Effect, approval: string | null, beside: readonly EffectId[]): (() => void) | null {
   let reservation = e.reservation !== null && e.reservation in j.d.state.budget.reservations ? e.reservation : null;
   if (reservation === null) {
     const r = reserve(j, 'effect', e.amounts);
@@ -143,16 +155,19 @@ function permitEffect(j: Judging, e: Effect, approval: string | null): (() => vo
   const held = reservation;
   // Permits come last in the append, so that no denial beside them makes them stale.
   return () => {
-    const siblings = Object.values(j.d.state.effects).filter((x) => x.generation === e.generation && x.effect !== e.effect).map((x) => x.effect);
-    j.d.add('effect.permitted', { effect: e.effect, attemptNumber: e.attempts.length + 1, siblings, reservation: held, approval, ...permitFor(j, e.subject) });
+    const siblings = Object.values(j.d.state.effects).filter((x) => x.generation === e.generation && x.effect !== e.effect && x.stage !== 'unknown').map((x) => x.effect);
+    j.d.add('effect.permitted', { effect: e.effect, attemptNumber: e.attempts.length + 1, siblings: [...new Set([...siblings, ...beside])], reservation: held, approval, ...permitFor(j, e.subject, repeatableUntil(e)) });
   };
 }
+
+const full = (j: Pick<Judging, 'd'>, more = 0): boolean => j.d.facts.length + more >= FACTS_MAX;
 
 function judgeEffects(j: Judging): void {
   if (j.d.state.status !== 'active') return;
   const permits: (() => void)[] = [];
   for (const e of Object.values(j.d.state.effects)) {
     if (!judgeable(j, e) || e.needsPerson !== null) continue;
+    if (full(j, permits.length)) break;
     const give = judgeEffect(j, e);
     if (give !== null) permits.push(give);
   }
@@ -163,6 +178,7 @@ function judgeEffects(j: Judging): void {
 function recover(j: Judging): void {
   const { now } = j.view;
   for (const e of unresolvedOf(j.d.state)) {
+    if (full(j)) return;
     if (e.stage !== 'unknown' || e.needsPerson !== null || (e.permit !== null && !unusable(j, e.permit)) || (e.lookPermit !== null && e.lookPermit.expiresAt > now)) continue;
     if (j.d.state.findings.some((f) => f.effect === e.effect && f.stage === 'accepted' && !f.applied)) continue; // it is settled already, but for the recording
     const own = ownRecoveries(j.d.state, e, now);
@@ -178,15 +194,16 @@ function judgeRepetition(j: Judging, e: Effect): void {
   const o = objections(j, e);
   if ('deny' in o) return j.d.add('effect.recovery-denied', { effect: e.effect, ...o.deny });
   const approval = o.ask.length === 0 ? null : approvalFor(j, e);
-  if (o.ask.length > 0 && approval === null) return j.d.add('effect.recovery-denied', { effect: e.effect, ...no('REPETITION_NEEDS_PERSON', o.ask.join('; ').slice(0, 1000)) });
-  permitEffect(j, e, approval)?.();
+  if (o.ask.length > 0 && approval === null) return j.d.add('effect.recovery-denied', { effect: e.effect, ...no('REPETITION_NEEDS_PERSON', clip(o.ask.join('; '), 1000)) });
+  permitEffect(j, e, approval, o.beside)?.();
 }
 
 function judgeFindings(j: Judging): void {
-  for (const f of j.d.state.findings.filter((x) => x.stage === 'submitted')) {
+  for (const f of j.d.state.findings.filter((x) => x.stage === 'submitted').slice(0, FACTS_MAX / 2)) {
     const e = j.d.state.effects[f.effect];
     const roles = rolesOf(j.view.tenant.roles?.document, f.by.id);
     if (f.by.kind !== 'person' || !roles.some((r) => j.policy.findingRoles.includes(r))) j.d.add('finding.refused', { finding: f.finding, effect: f.effect, ...no('NOT_AUTHORISED', `${f.by.id} holds none of the roles that may judge what happened: ${j.policy.findingRoles.join(', ')}`) });
+    else if (j.d.state.findings.some((x) => x.effect === f.effect && x.stage === 'accepted' && !x.applied)) j.d.add('finding.refused', { finding: f.finding, effect: f.effect, ...no('ALREADY_FOUND', 'another finding about this effect was accepted before') });
     else if (e === undefined || e.stage !== 'unknown') j.d.add('finding.refused', { finding: f.finding, effect: f.effect, ...no('NOT_UNKNOWN', `the effect is ${e?.stage ?? 'not open'}: there is nothing to find`) });
     else j.d.add('finding.accepted', { finding: f.finding, effect: f.effect, verdict: f.verdict, by: f.by });
   }
@@ -232,19 +249,20 @@ function judgeGeneration(j: Judging): void {
   j.d.add('generation.permitted', { generation: g.generation, reservation, ...permitFor(j, g.subject) });
 }
 
-function settle(j: Judging): void {
-  for (const x of j.d.state.settle) if (x.reservation in j.d.state.budget.reservations) j.d.add('budget.settled', x);
+function settle(j: Pick<Judging, 'd'>): void {
+  for (const x of j.d.state.settle.slice(0, Math.max(0, EVENTS_MAX - j.d.facts.length))) if (x.reservation in j.d.state.budget.reservations) j.d.add('budget.settled', x);
 }
 
-function end(j: Judging, how: 'completed' | 'by-person' | 'failed', by: import('./ids.js').Actor, reason: string): void {
-  for (const e of Object.values(j.d.state.effects)) if (['intended', 'not-sent', 'awaiting-approval', 'permitted'].includes(e.stage)) j.d.add('effect.withdrawn', { effect: e.effect, reason: 'the run ends' });
+function end(j: Pick<Judging, 'd'>, how: 'completed' | 'by-person' | 'failed', by: import('./ids.js').Actor, reason: string): void {
+  for (const e of Object.values(j.d.state.effects)) if (['intended', 'not-sent', 'awaiting-approval', 'permitted'].includes(e.stage) && !full(j)) j.d.add('effect.withdrawn', { effect: e.effect, reason: 'the run ends' });
   settle(j);
+  if (full(j)) return; // more than one append holds: the request stays, and the rest follows
   const g = j.d.state.generation;
   if (g !== null && g.stage !== 'started' && g.reservation !== null && g.reservation in j.d.state.budget.reservations) j.d.add('budget.settled', { reservation: g.reservation, used: NOTHING });
   j.d.add('run.ended', { how, withUnknowns: unresolvedOf(j.d.state).length > 0, by, reason, returned: most(idle(j.d.state.budget), NOTHING) });
 }
 
-function answerRequests(j: Judging): void {
+function answerRequests(j: Pick<Judging, 'd'>): void {
   const s = j.d.state;
   const ending = s.requests.find((r) => r.kind === 'end');
   if (ending !== undefined) return end(j, 'by-person', ending.actor, ending.reason);
@@ -271,15 +289,19 @@ export function judge(view: DecisionView, ports: GatePorts): readonly Fact[] {
   if (s.status === 'new' || s.boundary.length > 0) return [];
   const d = draftOn(s, 'policy-gate', view.now);
   const policy = view.tenant.policy?.document;
-  if (policy === undefined) { // keeps G2
-    for (const e of Object.values(s.effects)) if (s.status === 'active' && (e.stage === 'intended' || e.stage === 'not-sent')) d.add('effect.denied', { effect: e.effect, ...no('POLICY_UNAVAILABLE', 'no policy is published: nothing can be permitted') });
-    if (s.status === 'active' && s.generation?.stage === 'compiled') d.add('generation.denied', { generation: s.generation.generation, ...no('POLICY_UNAVAILABLE', 'no policy is published: nothing can be permitted', { tenant: { ...tenantRevisions(view.tenant) } }) });
+  if (policy === undefined) { // keeps G2; a person's own word about the run needs no policy (HUM-2)
+    for (const f of s.findings.filter((x) => x.stage === 'submitted').slice(0, FACTS_MAX / 2)) d.add('finding.refused', { finding: f.finding, effect: f.effect, ...no('POLICY_UNAVAILABLE', 'no policy says who may judge what happened') });
+    answerRequests({ d });
+    if (d.state.status === 'ended' || d.state.requests.length > 0) return d.facts;
+    for (const e of Object.values(s.effects)) if (d.state.status === 'active' && !full({ d }) && (e.stage === 'intended' || e.stage === 'not-sent')) d.add('effect.denied', { effect: e.effect, ...no('POLICY_UNAVAILABLE', 'no policy is published: nothing can be permitted') });
+    const g = d.state.generation;
+    if (d.state.status === 'active' && g?.stage === 'compiled') d.add('generation.denied', { generation: g.generation, ...no('POLICY_UNAVAILABLE', 'no policy is published: nothing can be permitted', { tenant: { ...tenantRevisions(view.tenant) } }) });
     return d.facts;
   }
   const j: Judging = { view, policy, d, ports, n: 0 };
   judgeFindings(j);
   answerRequests(j);
-  if (d.state.status === 'active') {
+  if (d.state.status === 'active' && !d.state.requests.some((r) => r.kind === 'end')) {
     reconsiderBlocked(j);
     judgeEffects(j);
     judgeGeneration(j);
@@ -290,7 +312,7 @@ export function judge(view: DecisionView, ports: GatePorts): readonly Fact[] {
     }
   }
   recover(j);
-  if (d.facts.length > 0 && d.state.status !== 'ended') settle(j);
+  if (s.status === 'ended' || (d.facts.length > 0 && d.state.status !== 'ended')) settle(j);
   return orderPermitsLast(s, d.facts);
 }
 

@@ -4,7 +4,7 @@
  *
  * Rows: RUN-1, SEAL-2, SEAL-5, EFF-2, EFF-6, EFF-7, BUD-2, BUD-5, CON-3.
  */
-import { isNothing, minus, NOTHING, plus, type Amounts } from './budget.js';
+import { isNothing, minus, type Amounts } from './budget.js';
 import { cutOf, differences, type Cut, type Manifest } from './checkpoint.js';
 import { isConsequential } from './contract.js';
 import { isUnresolved, openEffectOf, type OpenEffect } from './effect.js';
@@ -58,12 +58,9 @@ function conditionsOf(s: RunState, e: EventEnvelope): Conditions | Refused {
   return NO_CONDITIONS;
 }
 
-function debitOf(events: readonly EventEnvelope[]): Amounts | null {
-  let d = NOTHING;
-  for (const e of events) {
-    if (e.type === 'budget.reserved') d = plus(d, e.data.drawn);
-    if (e.type === 'run.ended') d = minus(d, e.data.returned);
-  }
+/** What the run holds from the tenant changes by slices drawn, by what is given back at its end, and by what is freed after it. */
+function debitOf(before: RunState, after: RunState): Amounts | null {
+  const d = minus(after.budget.drawn, before.budget.drawn);
   return isNothing(d) ? null : d;
 }
 
@@ -98,7 +95,7 @@ export function judgeAppend(before: RunState, writer: ServiceName, events: reado
     if (wrong !== null) return refuse('ILLEGAL', `${e.type} at revision ${e.revision}: ${wrong}`, { type: e.type, why: wrong });
     s = after;
   }
-  return { kind: 'judged', state: s, conditions, debit: debitOf(events), cut, openEffects: openDiff(before, s), needs: needDiff(before, s), eraseContents: !contentEnds(before) && contentEnds(s) };
+  return { kind: 'judged', state: s, conditions, debit: debitOf(before, s), cut, openEffects: openDiff(before, s), needs: needDiff(before, s), eraseContents: !contentEnds(before) && contentEnds(s) };
 }
 
 /** A run that keeps metadata only lets its content go at its end, but not while something unresolved may still need it (EFF-8). */

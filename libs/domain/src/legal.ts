@@ -29,7 +29,7 @@ const STARTS: ReadonlySet<EventType> = new Set<EventType>(['effect.attempt-start
 
 type Check<T extends EventType> = (s: RunState, d: EventData[T], e: EventEnvelope) => Illegal;
 
-const effectOf = (s: RunState, id: EffectId): Effect | string => s.effects[id] ?? `this run has no open effect ${id}`;
+const effectOf = (s: RunState, id: EffectId): Effect | string => (Object.hasOwn(s.effects, id) ? s.effects[id] : undefined) ?? `this run has no open effect ${id}`;
 const openAttempt = (s: RunState, id: EffectId, attempt: string): Illegal => {
   const x = effectOf(s, id);
   if (typeof x === 'string') return x;
@@ -39,7 +39,7 @@ const openAttempt = (s: RunState, id: EffectId, attempt: string): Illegal => {
 const openGeneration = (s: RunState, generation: string, attempt: string): Illegal =>
   s.generation?.generation !== generation || s.generation.stage !== 'started' || s.generation.attempt !== attempt ? `generation ${generation} has no open attempt ${attempt}` : null;
 
-function attemptStart(s: RunState, d: EventData['effect.attempt-started']): Illegal {
+function attemptStart(s: RunState, d: EventData['effect.attempt-started'], e: EventEnvelope): Illegal {
   const x = effectOf(s, d.effect);
   if (typeof x === 'string') return x;
   if (s.boundary.length > 0) return 'a boundary is unsealed';
@@ -50,6 +50,8 @@ function attemptStart(s: RunState, d: EventData['effect.attempt-started']): Ille
   const before = x.attempts.filter((a) => a.end !== 'not-sent');
   if (before.length > 0 && x.contract.kind === 'neither') return 'its contract is neither keyed nor queryable: it is never sent twice';
   if (before.length > 0 && x.contract.kind === 'queryable') return 'its contract allows looking, not sending again';
+  // a permit may outlive what its contract allows: a key's life ends by the store's clock
+  if (x.stage === 'unknown' && !allowedRecoveries(x, e.recordedAt).some((r) => r.startsWith('attempt-again'))) return 'its contract does not allow another attempt any more';
   const approval = x.permit.approval === null ? null : s.approvals[x.permit.approval];
   if (x.permit.approval !== null && (approval === undefined || approval === null || approval.subject !== x.subject || (approval.stage !== 'approved' && !(approval.stage === 'spent' && before.length > 0)))) return 'its approval does not stand';
   return null;
@@ -119,7 +121,7 @@ const CHECKS: { readonly [T in EventType]?: Check<T> } = {
   'finding.accepted': (s, d) => (s.findings.some((f) => f.finding === d.finding && f.stage === 'submitted' && f.effect === d.effect && f.verdict === d.verdict) ? null : 'no such finding waits'),
   'finding.refused': (s, d) => (s.findings.some((f) => f.finding === d.finding && f.stage === 'submitted') ? null : 'no such finding waits'),
   'approval.decided': (s, d) => (s.approvals[d.approval]?.stage !== 'requested' ? `no approval ${d.approval} waits for a decision` : s.approvals[d.approval]?.subject !== d.subject ? 'the approval is for another intent' : null),
-  'approval.revoked': (s, d) => (s.approvals[d.approval] === undefined ? `no approval ${d.approval}` : null),
+  'approval.revoked': (s, d) => (!Object.hasOwn(s.approvals, d.approval) ? `no approval ${d.approval}` : null),
   'budget.reserved': (s, d) => (!areAmounts(d.amounts) || !areAmounts(d.drawn) ? 'amounts are whole numbers, zero or more' : d.reservation in s.budget.reservations ? 'this reservation is there already' : covers(s.budget.granted, plus(s.budget.drawn, d.drawn)) && covers(plus(s.budget.drawn, d.drawn), plus(plus(s.budget.used, reserved(s.budget)), d.amounts)) ? null : 'the budget does not cover it'), // keeps L5
   'budget.settled': (s, d) => (d.reservation in s.budget.reservations && areAmounts(d.used) ? null : `no reservation ${d.reservation}`),
   'run.ended': (s, d) => (d.withUnknowns !== unresolvedOf(s).length > 0 ? 'it must say whether unresolved effects remain' : !DIMENSIONS.every((x) => d.returned[x] === Math.max(0, idle(s.budget)[x])) ? 'what is returned is not what is idle' : null),
@@ -137,7 +139,8 @@ export function illegal(s: RunState, e: EventEnvelope): Illegal {
   const m = EFFECT_MOVES[type];
   if (m !== undefined) {
     const x = effectOf(s, (e.data as { effect: EffectId }).effect);
-    if (typeof x === 'string') return x;
+    // a settled effect leaves the state; a receipt that comes later is evidence, and must not wait for ever
+    if (typeof x === 'string') return e.type === 'effect.receipt-recorded' && s.receiptsPending.some((r) => r.effect === e.data.effect && r.receipt.commitment === e.data.receipt.commitment) ? null : x;
     if (!m.from.includes(x.stage)) return `an effect that is ${x.stage} cannot take ${type}`; // keeps L2
   }
   return (CHECKS[type] as Check<EventType> | undefined)?.(s, e.data as never, e) ?? null;

@@ -94,7 +94,10 @@ export function needsOf(s: RunState): readonly Need[] {
   if (s.receiptsPending.length > 0) hold(need('effect-reconciler', 'receipts', at));
   if (s.findings.some((f) => f.stage === 'submitted')) hold(need('policy-gate', 'findings', at));
   if (s.findings.some((f) => f.stage === 'accepted' && !f.applied)) hold(need('effect-reconciler', 'findings', at));
-  if (s.status === 'ended') return needs;
+  if (s.status === 'ended') {
+    if (s.settle.some((x) => x.reservation in s.budget.reservations)) hold(need('policy-gate', 'settle', at));
+    return needs;
+  }
   if (s.requests.length > 0) hold(need('policy-gate', `requests:${s.requests.at(-1)?.revision}`, at));
   if (s.blocked !== null && s.status === 'active') hold(need('policy-gate', `blocked:${s.blocked.code}`, FAR, s.blocked.waitsFor));
 

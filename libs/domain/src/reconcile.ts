@@ -6,7 +6,7 @@
  *
  * Rows: EFF-1, EFF-2, EFF-3, EFF-4, EFF-5, EFF-9, EFF-10, TOOL-1.
  */
-import type { ContentRef } from './content.js';
+import { clip, type ContentRef } from './content.js';
 import type { Scope } from './contract.js';
 import { draftOn } from './draft.js';
 import { lastAttempt, type Effect } from './effect.js';
@@ -32,7 +32,7 @@ export function planCalls(s: RunState, registry: Registry, argsOf: (c: OpenCall)
     const args = call.args === null ? undefined : argsOf(call);
     if (args === undefined) return { kind: 'refused', call, code: 'ARGUMENTS_NOT_JSON', reason: 'the arguments are not valid JSON' };
     const v = validate(tool, args);
-    if (!v.ok) return { kind: 'refused', call, code: 'ARGUMENTS_INVALID', reason: v.issues.slice(0, 500) };
+    if (!v.ok) return { kind: 'refused', call, code: 'ARGUMENTS_INVALID', reason: clip(v.issues, 500) };
     return { kind: 'intent', call, tool, args: v.value, scope: scopeOf(tool, v.value) };
   });
 }
@@ -40,7 +40,7 @@ export function planCalls(s: RunState, registry: Registry, argsOf: (c: OpenCall)
 /** The fields that the mapping names; a field that is not there stands as null, so that it still separates. */
 export function scopeOf(t: ToolMapping, args: Json): Scope {
   const o = args !== null && typeof args === 'object' && !Array.isArray(args) ? (args as { readonly [k: string]: Json }) : {};
-  return { target: t.target, fields: Object.fromEntries(t.scopeFields.map((f) => [f, o[f] ?? null])) };
+  return { target: t.target, fields: Object.fromEntries(t.scopeFields.map((f) => [f, (Object.hasOwn(o, f) ? o[f] : null) ?? null])) };
 }
 
 /** Effects whose permit lets an attempt start now. The store checks the rest in the attempt's own transaction. */
@@ -57,6 +57,9 @@ const personFacts = (s: RunState, facts: readonly Fact[], effect: EffectId, now:
   const d = draftOn(s, 'effect-reconciler', now);
   for (const f of facts) d.add(f.type, f.data as never);
   const e = d.state.effects[effect];
+  const receipt = e?.stage === 'unknown' ? e.receipts.at(-1) : undefined;
+  // a receipt that came while the attempt was in flight tells what its lost reply would have told
+  if (receipt !== undefined) return [...facts, fact('effect.reconciled', { effect, as: 'happened', by: 'receipt', evidence: receipt, text: null })];
   const why = e === undefined ? null : personNeeded(d.state, e, now);
   return why === null ? facts : [...facts, fact('effect.needs-person', { effect, reason: why })];
 };
@@ -77,8 +80,9 @@ export function recordOutcome(s: RunState, effect: EffectId, attempt: AttemptId,
   if (a.end === 'open' && lastAttempt(e)?.attempt === attempt && e.stage === 'in-flight') {
     switch (o.kind) {
       case 'observed': return [fact('effect.observed', { effect, attempt, ok: o.ok, text: o.text, receipt: o.receipt })];
-      case 'refused': return [fact('effect.refused', { effect, attempt, cause: o.cause, text: o.text })];
-      case 'not-sent': return [fact('effect.not-sent', { effect, attempt, cause: o.cause })];
+      // after an earlier attempt of unknown outcome these leave the effect unknown (E1)
+      case 'refused': return personFacts(s, [fact('effect.refused', { effect, attempt, cause: o.cause, text: o.text })], effect, now);
+      case 'not-sent': return personFacts(s, [fact('effect.not-sent', { effect, attempt, cause: o.cause })], effect, now);
       case 'unknown': return personFacts(s, [fact('effect.outcome-unknown', { effect, attempt, cause: o.cause })], effect, now); // keeps R1
     }
   }
@@ -95,24 +99,25 @@ const contradiction = (e: Effect, evidence: ContentRef, from: string): readonly 
   fact('effect.reconciled', { effect: e.effect, as: 'happened', by: 'receipt', evidence, text: null }),
 ];
 
-/** Receipts that tools delivered by callback. */
+/** At most so many receipts in one append. */
+const RECEIPTS_AT_ONCE = 16;
+/** Receipts that tools delivered by callback. One for an effect that was never sent, or that has left the state, is evidence all the same. */
 export function takeReceipts(s: RunState): readonly Fact[] {
   const facts: Fact[] = [];
   const seen = new Set<EffectId>();
-  for (const r of s.receiptsPending) {
+  for (const r of s.receiptsPending.slice(0, RECEIPTS_AT_ONCE)) {
     const e = s.effects[r.effect];
-    if (e === undefined) continue;
-    if (e.stage === 'did-not-happen') facts.push(...contradiction(e, r.receipt, r.from));
-    else facts.push(fact('effect.receipt-recorded', { effect: r.effect, receipt: r.receipt, from: r.from }));
-    if (e.stage === 'unknown' && !seen.has(r.effect)) facts.push(fact('effect.reconciled', { effect: r.effect, as: 'happened', by: 'receipt', evidence: r.receipt, text: null }));
+    facts.push(fact('effect.receipt-recorded', { effect: r.effect, receipt: r.receipt, from: r.from }));
+    if ((e?.stage === 'unknown' || e?.stage === 'did-not-happen') && !seen.has(r.effect)) facts.push(fact('effect.reconciled', { effect: r.effect, as: 'happened', by: 'receipt', evidence: r.receipt, text: null }));
     seen.add(r.effect);
   }
   return facts;
 }
 
+/** One finding settles an effect; whatever else was accepted for it is answered with it. */
 export function applyFindings(s: RunState): readonly Fact[] {
-  return s.findings.filter((f) => f.stage === 'accepted' && !f.applied && s.effects[f.effect] !== undefined)
-    .map((f) => fact('effect.reconciled', { effect: f.effect, as: f.verdict, by: 'finding', evidence: f.evidence, text: null }));
+  const first = s.findings.filter((f, at) => f.stage === 'accepted' && !f.applied && s.effects[f.effect] !== undefined && s.findings.findIndex((x) => x.effect === f.effect && x.stage === 'accepted' && !x.applied) === at);
+  return first.slice(0, RECEIPTS_AT_ONCE).map((f) => fact('effect.reconciled', { effect: f.effect, as: f.verdict, by: 'finding', evidence: f.evidence, text: null }));
 }
 
 /** Claims of others that ran out, and unknown effects that nobody but a person can settle. */

@@ -103,6 +103,8 @@ export interface RunState {
   readonly status: RunStatus;
   readonly ended: { readonly how: string; readonly withUnknowns: boolean; readonly by: Actor; readonly reason: string; readonly revision: number } | null;
   readonly task: { readonly goal: ContentRef; readonly title: string; readonly constraints: readonly string[]; readonly tools: readonly string[]; readonly whenDone: 'end' | 'await-input'; readonly changePolicy: 'allow' | 'review' | 'forbid' } | null;
+  /** People who asked for something in this run: where policy wants four eyes, none of them approves it. */
+  readonly askers: readonly string[];
   readonly plan: readonly string[];
   readonly retention: RetentionContract;
   readonly world: World;
@@ -140,7 +142,7 @@ export interface RunState {
 }
 
 export const emptyRun = (tenant: TenantId, run: RunId): RunState => ({
-  tenant, run, revision: 0, head: '' as Digest, lastAt: 0, status: 'new', ended: null, task: null, plan: [], retention: 'standard', world: { kind: 'real' },
+  tenant, run, revision: 0, head: '' as Digest, lastAt: 0, status: 'new', ended: null, task: null, askers: [], plan: [], retention: 'standard', world: { kind: 'real' },
   route: null, segment: 0, segmentRoute: null, segments: [], lineage: null, lineages: 0, generation: null, generations: 0,
   failures: { count: 0, retryAt: null, lastCode: null, refusesLineage: false }, finished: null, inputs: [], calls: [], effects: {}, history: [], historyOmitted: 0,
   approvals: {}, denials: [], denialsOmitted: 0, findings: [], receiptsPending: [], requests: [], continuationWanted: false, blocked: null, paused: null,

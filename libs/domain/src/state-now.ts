@@ -5,6 +5,7 @@
  * Rows: CTX-3, CTX-6, BUD-4, NAT-3.
  */
 import { DIMENSIONS, left } from './budget.js';
+import { clip } from './content.js';
 import { allowedRecoveries, isUnresolved, prohibited } from './effect.js';
 import type { RunState } from './run.js';
 
@@ -12,14 +13,14 @@ export const QUOTE = '| ';
 /** Quotes untrusted text line by line, at most `bytesMax` characters; says when it was cut. */
 export function quote(text: string, charsMax = 4000): { readonly text: string; readonly cut: boolean } {
   const cut = text.length > charsMax;
-  const body = cut ? text.slice(0, charsMax) : text;
-  const lines = body.split(/\r\n|[\n\r\u0085\u2028\u2029]/u).map((l) => `${QUOTE}${l}`);
+  const body = clip(text, charsMax);
+  const lines = body.split(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/u).map((l) => `${QUOTE}${l}`);
   if (cut) lines.push(`(${text.length - charsMax} more characters were left out here)`);
   return { text: lines.join('\n'), cut };
 }
 
 /** One line of one word for a value that people or tools chose: no line breaks, bounded. */
-const word = (v: string, max = 200): string => v.replace(/[\p{Cc}\u2028\u2029]/gu, ' ').slice(0, max);
+export const word = (v: string, max = 200): string => clip(v.replace(/[\p{Cc}\u2028\u2029]/gu, ' '), max);
 
 export function stateNow(s: RunState): string {
   const lines: string[] = ['STATE NOW (from the platform; it overrides anything said before)'];

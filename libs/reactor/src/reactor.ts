@@ -9,7 +9,7 @@ import { NestFactory } from '@nestjs/core';
 import { Payload, type MicroserviceOptions } from '@nestjs/microservices';
 import { context, propagation } from '@opentelemetry/api';
 import { BusExceptionFilter, connectBus, OnRunEvent, RunEventsStrategy, RunQueue, startSweep, troubleOf, type Bus, type DeadLetter, type RunEvent } from '@n17q/bus';
-import { fact, runOf, type Reactor, type RunId, type TenantId, type Trace } from '@n17q/domain';
+import { clip, fact, runOf, type Reactor, type RunId, type TenantId, type Trace } from '@n17q/domain';
 import { BusStore, ServiceLog, type OutsideContent } from '@n17q/event-log';
 import { serviceLogger, type Log } from './log.js';
 import type { Running } from './main.js';
@@ -82,7 +82,7 @@ export async function startReactor(spec: ReactorSpec, settings: Settings): Promi
 async function deadLetter(log: ServiceLog, l: DeadLetter): Promise<void> {
   for (let tries = 0; tries < 5; tries++) {
     const s = await log.state(l.tenant, l.run);
-    const o = await log.append(s, { facts: [fact('dead-letter.recorded', { service: log.service, trigger: l.trigger, code: l.errorClass.slice(0, 200), message: l.message.slice(0, 1000), deliveries: l.deliveries })] });
+    const o = await log.append(s, { facts: [fact('dead-letter.recorded', { service: log.service, trigger: l.trigger, code: clip(l.errorClass, 200), message: clip(l.message, 1000), deliveries: l.deliveries })] });
     if (o.kind === 'appended') return;
     if (o.kind === 'refused') throw new Error(`the store refused a dead letter: ${o.code}: ${o.message}`);
   }

@@ -6,10 +6,10 @@ const DIMENSIONS = ['usd_micros', 'tokens', 'calls'] as const;
 export const spending: Judge = (r, say) => {
   for (const d of DIMENSIONS) {
     let account = 0;
-    const runs = new Map<string, { granted: number; drawn: number; used: number; overrun: number; held: Map<string, number> }>();
+    const runs = new Map<string, { ended: boolean; granted: number; drawn: number; used: number; overrun: number; held: Map<string, number> }>();
     for (const e of r.events) {
       if (e.type === 'allowance.granted') account += num(of(e.data['amounts'], d));
-      if (e.type === 'run.created') runs.set(e.stream, { granted: num(of(e.data['budget'], d)), drawn: 0, used: 0, overrun: 0, held: new Map() });
+      if (e.type === 'run.created') runs.set(e.stream, { ended: false, granted: num(of(e.data['budget'], d)), drawn: 0, used: 0, overrun: 0, held: new Map() });
       const run = runs.get(e.stream);
       if (run === undefined) continue;
       if (e.type === 'budget.reserved') {
@@ -23,8 +23,12 @@ export const spending: Judge = (r, say) => {
         run.held.delete(str(e.data['reservation']));
         run.used += num(of(e.data['used'], d));
         run.overrun += Math.max(0, num(of(e.data['used'], d)) - (held ?? 0));
+        // after the end, what is freed goes back as it is freed
+        const freed = run.ended ? Math.max(0, run.drawn - run.used - [...run.held.values()].reduce((a, b) => a + b, 0)) : 0;
+        account += freed;
+        run.drawn -= freed;
       }
-      if (e.type === 'run.ended') { account += num(of(e.data['returned'], d)); run.drawn -= num(of(e.data['returned'], d)); }
+      if (e.type === 'run.ended') { run.ended = true; account += num(of(e.data['returned'], d)); run.drawn -= num(of(e.data['returned'], d)); }
       const committed = run.used + [...run.held.values()].reduce((a, b) => a + b, 0);
       if (committed > run.granted + run.overrun) say('BUD-2', `${e.stream} ${e.revision}: ${committed} of ${d} used or reserved, ${run.granted} granted`);
       if (committed > run.drawn + run.overrun) say('BUD-2', `${e.stream} ${e.revision}: ${committed} of ${d} used or reserved, ${run.drawn} drawn`);

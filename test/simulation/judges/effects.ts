@@ -1,5 +1,5 @@
 /** Laws about what left for the world. Rows: EFF-2 to EFF-7, EFF-9, EFF-10. */
-import { ANSWERED, CONSEQUENTIAL, contractsOf, num, of, str, unresolvedAlong, type Event, type Judge } from './record.js';
+import { ANSWERED, CONSEQUENTIAL, contractsOf, num, of, str, unresolvedAlong, type Event, type Judge, stillOpen } from './record.js';
 
 const startsOf = (events: readonly Event[]): Map<string, Event> => new Map(events.filter((e) => e.type === 'effect.attempt-started').map((e) => [str(e.data['attempt']), e]));
 
@@ -73,15 +73,18 @@ export const permits: Judge = (r, say) => {
 export const scopes: Judge = (r, say) => {
   const contracts = contractsOf(r);
   const open = new Set<string>();
+  const stays = stillOpen();
+  const approved = new Set(r.events.filter((e) => e.type === 'effect.permitted' && e.data['approval'] !== null).map((e) => str(e.data['permit'])));
   for (const e of r.events) {
     const effect = str(e.data['effect']);
-    if (ANSWERED.has(e.type) || e.type === 'effect.reconciled') open.delete(effect);
+    if (!stays(e) && (ANSWERED.has(e.type) || e.type === 'effect.reconciled')) open.delete(effect);
     if (e.type !== 'effect.attempt-started') continue;
     const mine = contracts.get(effect);
     for (const o of open) {
       const other = contracts.get(o);
       if (o === effect || mine === undefined || other === undefined || mine.scopeKey !== other.scopeKey || !CONSEQUENTIAL.has(mine.kind) || !CONSEQUENTIAL.has(other.kind)) continue;
       if (mine.stream === other.stream && mine.generation === other.generation) continue;
+      if (mine.kind === 'idempotent' && other.kind === 'idempotent' && approved.has(str(e.data['permit']))) continue; // a person was asked about this very pair
       say('EFF-6', `${e.stream} ${e.revision}: ${effect} started while ${o} of the same scope was unresolved`);
     }
     open.add(effect);

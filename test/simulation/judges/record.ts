@@ -42,11 +42,25 @@ export const ANSWERED = new Set(['effect.observed', 'effect.refused', 'effect.no
 export const contractsOf = (r: Record): Map<string, { kind: string; scopeKey: string; generation: string; stream: string; subject: string }> =>
   new Map(r.events.filter((e) => e.type === 'effect.intended').map((e) => [str(e.data['effect']), { kind: str(of(e.data['contract'], 'kind')), scopeKey: str(e.data['scopeKey']), generation: str(e.data['generation']), stream: e.stream, subject: str(e.data['subject']) }]));
 
+/** Tells of each answer whether it leaves its effect unresolved: a later attempt's refusal says nothing about an earlier one of unknown outcome. */
+export function stillOpen(): (e: Event) => boolean {
+  const kinds = new Map<string, string>();
+  const uncertain = new Set<string>();
+  return (e) => {
+    const effect = str(e.data['effect']);
+    if (e.type === 'effect.intended') kinds.set(effect, str(of(e.data['contract'], 'kind')));
+    if (e.type === 'effect.outcome-unknown') uncertain.add(effect);
+    return (e.type === 'effect.refused' || e.type === 'effect.not-sent') && uncertain.has(effect) && CONSEQUENTIAL.has(kinds.get(effect) ?? '');
+  };
+}
+
 /** The unresolved effects of a run after each of its events, told from attempts and evidence alone. */
 export function unresolvedAlong(events: readonly Event[]): readonly ReadonlySet<string>[] {
   let open = new Set<string>();
+  const stays = stillOpen();
   return events.map((e) => {
     const effect = str(e.data['effect']);
+    if (stays(e)) return open;
     if (e.type === 'effect.attempt-started') open = new Set([...open, effect]);
     else if (ANSWERED.has(e.type) || e.type === 'effect.reconciled') { open = new Set(open); open.delete(effect); }
     return open;
