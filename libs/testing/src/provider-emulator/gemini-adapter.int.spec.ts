@@ -170,7 +170,7 @@ describe('gemini adapter against the emulator', () => {
       ['a redirect', { kind: 'body', status: 307, body: '' }, { kind: 'unknown', cause: 'UNEXPECTED_STATUS' }, true],
     ])('says what %s means', async (_name, fault, expected, executed) => {
       const emulator = await start({ scenario: steps({ calls: [call('commit')], fault }, { text: 'then' }) });
-      const run = talk(emulator, { send: { timeoutMs: fault.kind === 'silence' || (fault.kind === 'cut' && fault.how === 'hang') ? 150 : 5_000 } });
+      const run = talk(emulator, { send: { timeoutMs: fault.kind === 'silence' || (fault.kind === 'cut' && fault.how === 'hang') ? 1_500 : 10_000 } });
       const outcome = await run.call();
       expect(outcome).toMatchObject(expected);
       expect('retryAfterMs' in outcome).toBe('retryAfterMs' in expected);
