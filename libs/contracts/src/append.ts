@@ -1,5 +1,5 @@
 /** What a service sends to the event store and hears from it. The writer is never in here: the store knows it by the subject. */
-import type { Actor, AttemptId, CheckpointId, ContentRef, Digest, EffectId, EventId, Fact, OpenEffect, ServiceName, StreamId, TenantId, Trace } from '@n17q/domain';
+import type { Actor, AttemptId, CheckpointId, ContentRef, Digest, EffectId, EventId, Fact, Need, OpenEffect, StreamId, TenantId, Trace } from '@n17q/domain';
 
 /** Content up to this size travels and rests with its event; larger content is an artifact that was stored and registered before. */
 export const INLINE_BYTES_MAX = 64 * 1024;
@@ -49,13 +49,4 @@ export type AppendOutcome =
   /** Try again later with the same append id: nothing was taken in. */
   | { readonly kind: 'busy'; readonly message: string };
 
-/** One row of `needs`: this service has work on this run from `dueAt` on. `waitsFor`: a tenant's change may make it due at once. */
-export interface Need {
-  readonly service: ServiceName;
-  /** Stable while the same work waits: it keeps the first due time. */
-  readonly reason: string;
-  readonly dueAt: number;
-  readonly waitsFor: 'policy' | 'budget' | 'profiles' | 'person' | null;
-}
-
-export type { AttemptId, EffectId, OpenEffect };
+export type { AttemptId, EffectId, Need, OpenEffect };

@@ -11,8 +11,7 @@ import { left, reserved } from './budget.js';
 import type { ContentRef } from './content.js';
 import { contentRefsIn } from './content.js';
 import { allowedRecoveries, isUnresolved, prohibited } from './effect.js';
-import type { Boundary } from './events.js';
-import type { CheckpointId, Digest } from './ids.js';
+import type { Digest } from './ids.js';
 import type { Json } from './json.js';
 import { needsOf } from './needs.js';
 import type { RunState } from './run.js';
@@ -94,4 +93,3 @@ export function differences(given: Manifest, own: Manifest): readonly string[] {
   for (const name of SECTION_NAMES) if (given.sections?.[name] !== own.sections[name]) wrong.push(`section ${name}`);
   return wrong;
 }
-export interface SealPlan { readonly checkpoint: CheckpointId; readonly boundaries: readonly Boundary[]; readonly cut: Cut; readonly previous: CheckpointId | null }

@@ -13,9 +13,10 @@ import { permitStale } from './permit.js';
 import type { RunState } from './run.js';
 import { whoseMove } from './turn.js';
 
+/** One row of `needs`: this service has work on this run from `dueAt` on. `waitsFor`: a tenant's change may make it due at once. */
 export interface Need {
   readonly service: ServiceName;
-  /** Stable while the same work waits. */
+  /** Stable while the same work waits: it keeps the first due time. */
   readonly reason: string;
   readonly dueAt: StoreTimeMs;
   readonly waitsFor: 'policy' | 'budget' | 'profiles' | 'person' | null;
