@@ -51,6 +51,15 @@ describe('words that it does not know', () => {
   it('says what to do when nothing runs', async () => {
     expect(await n17q.run(['runs'])).toMatchObject({ code: 1, err: 'n17q: The stack is not running: ./n17q up starts it.\n' });
     expect(await n17q.run(['down'])).toMatchObject({ code: 0, out: 'Nothing was running.\n' });
+    expect(await n17q.run(['status'])).toMatchObject({ code: 3, out: 'The stack is stopped. ./n17q up starts it.\n' });
+  });
+
+  it.each(['up', 'demo'])('says at once that %s cannot have its data folder, below a file or where none can be made', async (command) => {
+    for (const [data, sentence] of [['/dev/null/data', /^n17q: \/dev\/null is not a folder: choose another one with N17Q_DATA_DIR\.\n$/u], ['/proc/nope', /^n17q: The folder \/proc\/nope cannot be made \(ENOENT\): choose .* N17Q_DATA_DIR\.\n$/u]] as const) {
+      const { code, err } = await n17q.run([command], { N17Q_DATA_DIR: data });
+      expect(err).toMatch(sentence);
+      expect(code).toBe(2);
+    }
   });
 });
 
@@ -82,8 +91,12 @@ describe('things that are in the way', () => {
 
 describe('one process', () => {
   it('[SVC-1] starts every service in one process with a bus user each, again changes nothing, and stops all of it', async () => {
-    const first = await n17q.json<{ fresh: boolean; apiUrl: string; tokensFile: string }>(['up']);
-    expect(first.fresh).toBe(true);
+    const both = await Promise.all([0, 1].map(() => n17q.run(['up', '--json']))); // two at once: one starts it, the other says so and waits
+    expect(both.map((b) => b.code)).toEqual([0, 0]);
+    const answers = both.map((b) => JSON.parse(b.out) as { fresh: boolean; apiUrl: string; tokensFile: string });
+    const [first] = answers as [(typeof answers)[number]];
+    expect(answers.map((a) => a.fresh).toSorted()).toEqual([false, true]);
+    expect(both.filter((b) => b.err.includes('another n17q is starting this stack already; waiting for it'))).toHaveLength(1);
     expect((await n17q.json<{ fresh: boolean }>(['up'])).fresh).toBe(false);
 
     const status = await n17q.json<Status>(['status']);

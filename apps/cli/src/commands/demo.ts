@@ -16,7 +16,13 @@ export async function demoCommand(o: { readonly repo?: string; readonly testCmd?
   // a stack that works is left alone: the demo kills services, and so brings its own
   const at = busy ? `${data}/demo-stack` : data;
   const stop = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (stop.signal.aborted) process.exit(1); // asked twice: whatever it started ends with it
+      stop.abort();
+      out.step('Interrupted: stopping what was started; once more ends it at once.');
+    });
+  }
   const { repo, testCmd } = o;
   if (repo !== undefined) await givenRepo(repo, testCmd); // wrong arguments are said before anything starts
   const outcome = await runDemo({ places: placesIn(at, {}), repo: (dir) => (repo === undefined ? sampleRepo(dir) : givenRepo(repo, testCmd)), say: out.step, signal: stop.signal });

@@ -1,9 +1,9 @@
 import { fitDatabase } from '@n17q/testing';
 import { dataDir, makePlaces, placesIn } from '../stack/places.js';
 import { readSecrets, secretsIn } from '../stack/secrets.js';
-import { statusOf, type Status } from '../stack/status.js';
+import { statusCode, statusOf, type Status } from '../stack/status.js';
 import { isSupervised, readState, type StackState } from '../stack/state.js';
-import { AlreadySupervised, supervise } from '../stack/supervisor.js';
+import { supervise } from '../stack/supervisor.js';
 import { down, up } from '../stack/up.js';
 import { line, table } from '../terminal/plain.js';
 import { Trouble } from '../trouble.js';
@@ -43,12 +43,7 @@ async function apiSilence(apiUrl: string): Promise<string | undefined> {
 
 async function foreground(mode: StackState['mode']): Promise<void> {
   const say = (l: string): void => { process.stdout.write(`${l}\n`); };
-  let stack;
-  try {
-    stack = await supervise({ places: places(), mode, progress: (s) => say(`${s} …`) });
-  } catch (e) {
-    throw e instanceof AlreadySupervised ? new Trouble('A stack is running already: run ./n17q down first.') : e;
-  }
+  const stack = await supervise({ places: places(), mode, progress: (s) => say(`${s} …`) });
   const asked = new Promise<void>((resolve) => { for (const s of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(s, () => resolve()); });
   say(readyText(readState(places().state) as StackState, true));
   say('Ctrl-C stops it.');
@@ -74,6 +69,7 @@ export async function downCommand(out: Output): Promise<void> {
 export async function statusCommand(out: Output): Promise<void> {
   const s = await statusOf(places().state, apiSilence);
   out.answer(s, () => statusText(s));
+  process.exitCode = statusCode(s);
 }
 
 export async function migrateCommand(out: Output): Promise<void> {

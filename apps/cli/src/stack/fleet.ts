@@ -17,11 +17,14 @@ export const builtServices = (): readonly ServiceName[] => STACK_SERVICES.filter
 /** Settings for the next start of a service only, such as a failpoint. */
 export type Once = Map<ServiceName, Readonly<Record<string, string>>>;
 
-async function asProcess(name: ServiceName, site: Site, logs: string, once: Once): Promise<Instance> {
+async function asProcess(name: ServiceName, site: Site, logs: string, once: Once, signal: AbortSignal): Promise<Instance> {
   const extra = once.get(name) ?? {};
   once.delete(name);
   const handle = await spawnService({ name, dir: logs, entry: serviceProgram(name, 'main'), env: { ...settingsOf(name, site), ...extra } });
-  await handle.waitForLine(/"event":"ready"/, READY_MS).catch(async (e: unknown) => {
+  const cut = (): void => { void handle.stop(STOP_MS).catch(() => undefined); }; // the wait below says how it ended
+  signal.addEventListener('abort', cut, { once: true });
+  if (signal.aborted) cut();
+  await handle.waitForLine(/"event":"ready"/, READY_MS).finally(() => signal.removeEventListener('abort', cut)).catch(async (e: unknown) => {
     await handle.kill();
     const said = handle.stderr().trim().split('\n').at(-1);
     throw new Error(said === undefined || said === '' ? String(e) : said.slice(0, 500), { cause: e });
@@ -44,7 +47,7 @@ async function here(name: ServiceName, site: Site): Promise<Instance> {
 /** The store first, since the others ask it; then all others at once. `parts` grows as they come, so that a failed start can be undone. */
 export async function startFleet(o: { readonly mode: 'one-process' | 'separate'; readonly site: Site; readonly logs: string; readonly once: Once; readonly changed: () => void; readonly parts: ServicePart[]; readonly afterStore: () => Promise<void> }): Promise<void> {
   const open = async (name: ServiceName): Promise<void> => {
-    const keeper = new Keeper(() => (o.mode === 'separate' ? asProcess(name, o.site, o.logs, o.once) : here(name, o.site)), o.changed);
+    const keeper = new Keeper((signal) => (o.mode === 'separate' ? asProcess(name, o.site, o.logs, o.once, signal) : here(name, o.site)), o.changed);
     o.parts.push({ name, keeper, log: join(o.logs, o.mode === 'separate' ? `${name}.err` : 'supervisor.log') });
     await keeper.open().catch((e: unknown) => { throw new Error(`${name} did not start: ${e instanceof Error ? e.message : String(e)}`, { cause: e }); });
   };

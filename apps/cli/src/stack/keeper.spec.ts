@@ -56,6 +56,28 @@ describe('a keeper', () => {
     expect(i.running()).toBe(0);
   });
 
+  it('cuts short a start that the stop meets', async () => {
+    const i = instances();
+    let cut = 0;
+    const slow = (signal: AbortSignal): Promise<Instance> => (i.started() === 0 ? i.start() : new Promise((_resolve, reject) => { signal.addEventListener('abort', () => { cut += 1; reject(new Error('cut short')); }); }));
+    const starts: string[] = [];
+    const k = new Keeper((signal) => { starts.push('start'); return slow(signal); }, () => undefined);
+    await k.open();
+    i.end('ended');
+    await until(() => starts.length === 2, { ...soon, what: 'the second start' });
+    await k.stop();
+    expect([cut, i.running()]).toEqual([1, 0]);
+  });
+
+  it('says that a part has gone when it was stopped', async () => {
+    const i = instances();
+    const seen: (number | undefined)[] = [];
+    const k = new Keeper(i.start, () => { seen.push(k.instance?.pid); });
+    await k.open();
+    await k.stop();
+    expect(seen).toEqual([1, undefined]);
+  });
+
   it('gives a failed first start to its caller', async () => {
     await expect(new Keeper(instances(() => true).start, () => undefined).open()).rejects.toThrow('start 1 fails');
   });

@@ -3,7 +3,7 @@
  *
  * Deliberately without: knowledge of what it keeps.
  *
- * W1. At most one instance runs at a time; a stop that meets a start waits for it and ends what came of it.
+ * W1. At most one instance runs at a time; a stop that meets a start cuts it short, waits for it and ends what came of it.
  *
  * Rows: SVC-4, RUN-4.
  */
@@ -39,11 +39,12 @@ export class Keeper implements Kept {
   readonly #wake = new AbortController();
   #loop: Promise<void> | undefined;
 
-  constructor(private readonly start: () => Promise<Instance>, private readonly changed: () => void) {}
+  /** `start` gives up, as far as it can, when its signal aborts. */
+  constructor(private readonly start: (signal: AbortSignal) => Promise<Instance>, private readonly changed: () => void) {}
 
   /** Starts the first instance; a failure of this first start is the caller's. */
   async open(): Promise<void> {
-    this.instance = await this.start();
+    this.instance = await this.start(this.#wake.signal);
     this.since = new Date();
     this.changed();
     this.#loop = this.#keep(this.instance);
@@ -55,7 +56,7 @@ export class Keeper implements Kept {
       if (running !== undefined) {
         const how = await running.ended;
         this.instance = undefined;
-        if (this.#stopping) return;
+        if (this.#stopping) return this.changed();
         failures = Date.now() - this.since.getTime() > HEALTHY_MS ? 0 : failures;
         this.problem = how;
         this.changed();
@@ -64,7 +65,7 @@ export class Keeper implements Kept {
       if (this.#stopping) return;
       failures += 1;
       try {
-        running = await this.start();
+        running = await this.start(this.#wake.signal);
         this.restarts += 1;
         this.since = new Date();
         this.instance = running;

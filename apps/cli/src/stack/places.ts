@@ -1,7 +1,8 @@
 /** Where a local stack keeps what it has. All of it under one folder, which `git` ignores. */
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Trouble } from '../trouble.js';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
@@ -36,8 +37,32 @@ export const placesIn = (data: string, env: NodeJS.ProcessEnv = process.env): Pl
   toolCredentials: resolve(env['N17Q_TOOL_CREDENTIALS_DIR'] || join(data, 'credentials', 'tools')),
 });
 
+function kindOf(path: string): 'folder' | 'other' | 'unseen' {
+  try { return statSync(path).isDirectory() ? 'folder' : 'other'; } catch { return 'unseen'; } // why it is not there, the attempt to make it says
+}
+
+/**
+ * The folder and those above it, as far as they are missing. Node's own recursive mkdir asks for ever where the system answers ENOENT to a folder
+ * whose parent exists (such as /proc). Throws a Trouble that names `setting`.
+ */
+export function makeFolder(dir: string, mode: number, setting: string): void {
+  const kind = kindOf(dir);
+  if (kind === 'folder') return;
+  if (kind === 'other') throw new Trouble(`${dir} is not a folder: choose another one with ${setting}.`, true);
+  if (dirname(dir) !== dir) makeFolder(dirname(dir), mode, setting);
+  try {
+    mkdirSync(dir, { mode });
+  } catch (e) {
+    const code = (e as NodeJS.ErrnoException).code ?? String(e);
+    if (code === 'EEXIST' && kindOf(dir) === 'folder') return; // somebody else was faster
+    throw new Trouble(`The folder ${dir} cannot be made (${code}): choose a place where you may write with ${setting}.`, true);
+  }
+}
+
 export function makePlaces(p: Places): void {
   // the account that Postgres runs under must pass through the folder; it cannot list it
-  mkdirSync(p.data, { recursive: true, mode: 0o711 });
-  for (const dir of [p.artifacts, p.scratch, p.logs, p.credentials, p.toolCredentials, dirname(p.tokens)]) mkdirSync(dir, { recursive: true, mode: 0o700 });
+  makeFolder(p.data, 0o711, 'N17Q_DATA_DIR');
+  for (const dir of [p.artifacts, p.scratch, p.logs, dirname(p.tokens)]) makeFolder(dir, 0o700, 'N17Q_DATA_DIR');
+  makeFolder(p.credentials, 0o700, 'N17Q_CREDENTIALS_DIR');
+  makeFolder(p.toolCredentials, 0o700, 'N17Q_TOOL_CREDENTIALS_DIR');
 }

@@ -10,6 +10,7 @@ import { chmodSync, linkSync, readFileSync, rmSync, statSync, writeFileSync } fr
 import { BUS_USERS, type BusUser } from '@n17q/bus';
 import type { RolePasswords } from '@n17q/event-log';
 import { Trouble } from '../trouble.js';
+import { isAbsent } from './state.js';
 
 export interface Secrets {
   readonly superuser: string;
@@ -34,7 +35,7 @@ export function readSecrets(file: string): Secrets | undefined {
     if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);
     text = readFileSync(file, 'utf8');
   } catch (e) {
-    if ((e as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    if (isAbsent(e)) return undefined;
     throw e;
   }
   try {

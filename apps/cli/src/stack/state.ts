@@ -32,12 +32,15 @@ export interface StackState {
   readonly failure?: string;
 }
 
+/** No such file, or no such folder. */
+export const isAbsent = (e: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes((e as NodeJS.ErrnoException).code ?? '');
+
 /** Undefined when there is none, or when it is not readable as one (cut by a full disk): then nothing is known to run. */
 export function readState(file: string): StackState | undefined {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as StackState;
   } catch (e) {
-    if ((e as NodeJS.ErrnoException).code === 'ENOENT' || e instanceof SyntaxError) return undefined;
+    if (isAbsent(e) || e instanceof SyntaxError) return undefined;
     throw e;
   }
 }

@@ -10,10 +10,15 @@ export interface Status {
   readonly since: string | null;
   readonly apiUrl: string | null;
   readonly parts: readonly StatusPart[];
+  /** The API does not answer although it should. */
+  readonly silent: boolean;
   /** One sentence each. */
   readonly problems: readonly string[];
   readonly notes: readonly string[];
 }
+
+/** What the command ends with: 0 it runs, 3 nothing runs, 4 something is starting, stopping, gone or silent. */
+export const statusCode = (s: Status): 0 | 3 | 4 => (s.stack === 'stopped' && s.parts.length === 0 ? 3 : s.stack === 'running' && !s.silent && s.parts.every((p) => p.state === 'ready') ? 0 : 4);
 
 const partOf = (p: Part): StatusPart => ({ name: p.name, state: isRecordedAlive(p.process) ? p.state : 'gone', pid: p.process.pid, since: p.since, version: p.version, restarts: p.restarts, ...(p.address === undefined ? {} : { address: p.address }) });
 
@@ -28,7 +33,7 @@ function problemsOf(s: StackState): readonly string[] {
 /** `answers`: asks the API whether it lives; its absence is a problem of a running stack. */
 export async function statusOf(stateFile: string, answers: (apiUrl: string) => Promise<string | undefined>): Promise<Status> {
   const s = readState(stateFile);
-  const nothing: Status = { stack: 'stopped', mode: null, version: null, since: null, apiUrl: null, parts: [], problems: [], notes: [] };
+  const nothing: Status = { stack: 'stopped', mode: null, version: null, since: null, apiUrl: null, parts: [], silent: false, problems: [], notes: [] };
   if (s === undefined) return nothing;
   if (!isSupervised(s)) {
     const left = leftovers(s);
@@ -43,6 +48,6 @@ export async function statusOf(stateFile: string, answers: (apiUrl: string) => P
   const silent = s.phase === 'ready' && s.apiUrl !== null && s.parts.some((p) => p.name === 'api') ? await answers(s.apiUrl) : undefined;
   return {
     stack: s.phase === 'ready' ? 'running' : s.phase === 'stopping' ? 'stopping' : 'starting', mode: s.mode, version: s.version, since: s.startedAt, apiUrl: s.apiUrl,
-    parts: s.parts.map(partOf), problems: [...problemsOf(s), ...(silent === undefined ? [] : [silent])], notes: s.notes,
+    parts: s.parts.map(partOf), silent: silent !== undefined, problems: [...problemsOf(s), ...(silent === undefined ? [] : [silent])], notes: s.notes,
   };
 }

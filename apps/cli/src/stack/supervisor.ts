@@ -8,7 +8,7 @@
  * Rows: SVC-1, SVC-4.
  */
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { checkSchema } from '@n17q/event-log';
 import { freePort, isRecordedAlive, recordProcess, stopRecorded, type ProcessRecord } from '@n17q/platform';
 import { fitBus, fitDatabase, type Site } from '@n17q/testing';
@@ -44,7 +44,9 @@ export interface Supervised {
   stop(progress?: (step: string) => void): Promise<void>;
 }
 
-export class AlreadySupervised extends Error {}
+export class AlreadySupervised extends Trouble {
+  constructor(data: string) { super(`Another n17q starts or runs a stack in ${data}: wait for it, end it with ./n17q down, or choose another folder with N17Q_DATA_DIR.`); }
+}
 
 function takeLock(file: string): void {
   const own = JSON.stringify(recordProcess(process.pid, 'SIGTERM'));
@@ -57,11 +59,11 @@ function takeLock(file: string): void {
     }
     let holder: ProcessRecord | undefined;
     try { holder = JSON.parse(readFileSync(file, 'utf8')) as ProcessRecord; } catch { holder = undefined; } // cut or gone meanwhile: nobody's
-    if (holder !== undefined && isRecordedAlive(holder)) throw new AlreadySupervised('another supervisor works in this data folder');
+    if (holder !== undefined && isRecordedAlive(holder)) throw new AlreadySupervised(dirname(file));
     const aside = `${file}.${process.pid}`;
     try { renameSync(file, aside); rmSync(aside, { force: true }); } catch (e) { if ((e as NodeJS.ErrnoException).code !== 'ENOENT') throw e; } // somebody else took it away
   }
-  throw new AlreadySupervised('another supervisor begins in this data folder');
+  throw new AlreadySupervised(dirname(file));
 }
 
 /** Logs of the start before are kept once, as `.1`. */
@@ -90,6 +92,7 @@ class Supervisor {
   }
   readonly write = (): void => {
     const part = (name: string, kind: Part['kind'], k: ServicePart['keeper'], log: string, version: string, address?: string): readonly Part[] => {
+      if (this.phase === 'stopping' && k.instance === undefined) return []; // it has stopped
       const process_ = k.instance === undefined ? this.#self : recordOf(k.instance.pid, name === 'Postgres' ? 'SIGINT' : 'SIGTERM');
       if (process_ === undefined) return [];
       const state = this.phase === 'stopping' ? 'stopping' : k.instance === undefined ? 'restarting' : 'ready';

@@ -16,17 +16,22 @@ const ALREADY = 3;
 
 export type Say = (line: string) => void;
 
-/** Waits until the stack is ready, telling each new step. `exited`: the supervisor that was started here, if one was. */
-async function untilReady(p: Places, say: Say, exited: () => number | null | undefined, log: string): Promise<StackState> {
+/** Waits until the stack is ready, telling each new step. `mine`: the supervisor that was started here; `exited`: how the one that is waited for ended, undefined while it lives. */
+async function untilReady(p: Places, say: Say, mine: number | undefined, exited: () => number | null | undefined, log: string): Promise<StackState> {
   const deadlineMs = performance.now() + UP_MS_MAX;
   let told = '';
+  let toldOther = false;
+  const tellOther = (): void => { if (!toldOther) say('another n17q is starting this stack already; waiting for it …'); toldOther = true; };
   for (;;) {
     const code = exited();
     const state = readState(p.state);
     if (isSupervised(state)) {
+      if (state.supervisor.pid !== mine && (toldOther || state.phase !== 'ready')) tellOther();
       if (state.phase === 'ready') return state;
       if (state.step !== told && state.step !== '' && state.step !== 'ready') { told = state.step; say(`${told} …`); }
-    } else if (code !== undefined && code !== ALREADY) {
+    } else if (code === ALREADY && state?.phase !== 'failed') {
+      tellOther(); // its state is not written yet, or it is gone again: the bound below
+    } else if (code !== undefined) {
       throw new Trouble(state?.phase === 'failed' && state.failure !== undefined ? state.failure : `The stack ended while starting; the last lines of ${log} say why:\n${tail(log)}`);
     }
     if (performance.now() > deadlineMs) throw new Trouble(`The stack was not ready within ${UP_MS_MAX / 1000} s: look into ${p.logs}, run ./n17q down, and try again.`);
@@ -42,8 +47,9 @@ const tail = (file: string): string => {
 export async function up(p: Places, mode: StackState['mode'], say: Say): Promise<{ readonly state: StackState; readonly fresh: boolean }> {
   const before = readState(p.state);
   if (isSupervised(before) && before.phase !== 'stopping') {
-    if (before.mode !== mode && before.phase === 'ready') throw new Trouble(`A stack is running already, ${before.mode === 'separate' ? 'each service as its own process' : 'in one process'}: run ./n17q down first to change that.`);
-    return { state: await untilReady(p, say, () => undefined, ''), fresh: false };
+    const state = await untilReady(p, say, undefined, () => (isRecordedAlive(before.supervisor) ? undefined : null), join(p.logs, 'supervisor.log'));
+    if (state.mode !== mode) throw new Trouble(`A stack is running already, ${state.mode === 'separate' ? 'each service as its own process' : 'in one process'}: run ./n17q down first to change that.`);
+    return { state, fresh: false };
   }
   if (isSupervised(before)) { say('waiting for the running stack to stop …'); await gone(before, DOWN_MS_MAX); }
   makePlaces(p);
@@ -55,7 +61,8 @@ export async function up(p: Places, mode: StackState['mode'], say: Say): Promise
     name: 'the supervisor', command: process.execPath, args: [fileURLToPath(new URL('./supervise-main.js', import.meta.url)), mode], logFile: log,
     env: { NODE_COMPILE_CACHE: join(ROOT, '.data', 'cache', 'node'), ...process.env, N17Q_DATA_DIR: p.data }, cwd: p.data, outlives: true,
   });
-  return { state: await untilReady(p, say, () => supervisor.exit()?.code, log), fresh: true };
+  const state = await untilReady(p, say, supervisor.pid, () => supervisor.exit()?.code, log);
+  return { state, fresh: state.supervisor.pid === supervisor.pid };
 }
 
 async function gone(state: StackState, withinMs: number): Promise<boolean> {

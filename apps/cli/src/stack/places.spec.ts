@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { chmodSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makeFolder, makePlaces, placesIn } from './places.js';
+
+let dir: string;
+beforeAll(() => { dir = mkdtempSync(join(tmpdir(), 'n17q-places-')); });
+afterAll(() => { chmodSync(dir, 0o700); rmSync(dir, { recursive: true, force: true }); });
+
+describe('the places of a stack', () => {
+  it('are made with everything above them, and again without harm', () => {
+    const p = placesIn(join(dir, 'a', 'b', 'c'), {});
+    makePlaces(p);
+    makePlaces(p);
+    expect([p.logs, p.credentials].map((d) => statSync(d).isDirectory())).toEqual([true, true]);
+    expect(statSync(p.data).mode & 0o777).toBe(0o711);
+    expect(statSync(p.credentials).mode & 0o777).toBe(0o700);
+  });
+
+  it('are refused at once, in one sentence, below a file', () => {
+    const file = join(dir, 'file');
+    writeFileSync(file, '');
+    expect(() => makePlaces(placesIn(join(file, 'data'), {}))).toThrow(`${file} is not a folder: choose another one with N17Q_DATA_DIR.`);
+    expect(() => makePlaces(placesIn(file, {}))).toThrow(`${file} is not a folder`);
+  });
+
+  // where there is no /proc, there is nothing that says ENOENT to every folder
+  (existsSync('/proc/self') ? it : it.skip)('are refused at once where the system makes no folder and says that the parent is missing', () => {
+    expect(() => makePlaces(placesIn('/proc/nope/data', {}))).toThrow('The folder /proc/nope cannot be made (ENOENT): choose a place where you may write with N17Q_DATA_DIR.');
+  });
+
+  it('name the setting of the folder that cannot be', () => {
+    writeFileSync(join(dir, 'keys'), '');
+    expect(() => makePlaces(placesIn(join(dir, 'd'), { N17Q_CREDENTIALS_DIR: join(dir, 'keys', 'x') }))).toThrow('N17Q_CREDENTIALS_DIR');
+    expect(() => makeFolder(join(dir, 'keys'), 0o700, 'N17Q_X')).toThrow('N17Q_X');
+  });
+});
