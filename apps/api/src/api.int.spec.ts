@@ -105,7 +105,7 @@ describe('requests', () => {
     expect((await events(run)).filter((e) => e.type === 'input.received')).toHaveLength(7);
   });
 
-  it('[EFF-5] takes findings and receipts only for effects that the run intended, and the store\'s refusal in its own words', async () => {
+  it('[EFF-5] takes findings and receipts only for effects that the run intended, and says a refusal of the store in plain words', async () => {
     const run = await newRun();
     for (const [path, body] of [['finding', { verdict: 'happened', evidence: 'saw it' }], ['receipt', { receipt: { id: 1 }, from: 'ticket service' }]] as const) {
       const r = await stack.call('POST', `/v1/runs/${run}/effects/effect-none/${path}`, { body });
@@ -113,13 +113,13 @@ describe('requests', () => {
     }
     const approval = await stack.call('POST', `/v1/runs/${run}/approvals/none`, { body: { decision: 'approved', subject: 'a'.repeat(64) } });
     expect([approval.status, approval.body['code'], approval.body['storeCode']]).toEqual([409, 'ILLEGAL', 'ILLEGAL']);
-    expect(approval.body['detail']).toContain('no approval none waits');
+    expect([approval.body['detail'], approval.body['storeSays']]).toEqual([expect.stringMatching(/^No approval of this name waits for that in this run: /u), expect.stringContaining('no approval none waits')]);
     expect(await events(run)).toHaveLength(1);
   });
 
   it('refuses what has not the documented form, naming where', async () => {
     const tried: [string, unknown, number, string][] = [
-      ['/v1/runs', {}, 400, 'MALFORMED'], ['/v1/runs', { goal: '' }, 400, 'MALFORMED'], ['/v1/runs', { goal: 'x', budget: { usd_micros: -1, tokens: 0, calls: 0 } }, 400, 'MALFORMED'],
+      ['/v1/runs', {}, 400, 'MALFORMED'], ['/v1/runs', { goal: '' }, 400, 'MALFORMED'], ['/v1/runs', { goal: ' \n\t ' }, 400, 'MALFORMED'], ['/v1/runs', { goal: 'x', budget: { usd_micros: -1, tokens: 0, calls: 0 } }, 400, 'MALFORMED'],
       ['/v1/runs', { goal: 'half \ud800' }, 400, 'MALFORMED'], ['/v1/runs', { goal: 'x', title: 'two\nlines' }, 400, 'MALFORMED'], ['/v1/runs', { goal: 'x', repo: '/tmp' }, 403, 'LOCAL_REPOS_OFF'],
       ['/v1/runs', [], 400, 'MALFORMED'], ['/v1/nothing', {}, 404, 'METHOD_UNKNOWN'],
     ];

@@ -8,6 +8,8 @@ import { amounts, EVENT_SCHEMAS } from './event-schemas.js';
 
 const o = z.strictObject;
 const text = (max: number): z.ZodString => z.string().min(1).max(max);
+/** A text that says something: not only blanks. */
+const words = (max: number): z.ZodString => text(max).regex(/\S/u, 'it is blank: say something');
 const line = (max: number): z.ZodString => z.string().min(1).max(max).regex(/^[^\p{Cc}]*$/u, 'control characters and line breaks do not belong here');
 const word = line(200);
 /** SHA-256, lower-case hex. */
@@ -20,7 +22,7 @@ export const HTTP_BODY_BYTES_MAX = 1_048_576;
 export const PAGE_MAX = 500;
 
 export const newRun = o({
-  goal: text(TEXT_CHARS_MAX).describe('What the run is for, in words.'),
+  goal: words(TEXT_CHARS_MAX).describe('What the run is for, in words.'),
   title: line(300).optional().describe('Default: the first line of the goal.'),
   retention: z.enum(['metadata-only', 'standard', 'archival']).default('standard'),
   budget: amounts.default({ usd_micros: 1_000_000, tokens: 500_000, calls: 100 }).describe('What the run may spend over its whole life; drawn from the tenant in slices.'),
@@ -30,9 +32,9 @@ export const newRun = o({
   whenDone: z.enum(['end', 'await-input']).default('end'),
   changePolicy: z.enum(['allow', 'review', 'forbid']).default('allow').describe('May the decision-maker (provider, model, adapter) change within the run?'),
 });
-export const newInput = o({ text: text(TEXT_CHARS_MAX) });
+export const newInput = o({ text: words(TEXT_CHARS_MAX) });
 export const withReason = o({ reason: text(4000) });
-export const newNote = o({ text: text(TEXT_CHARS_MAX), visibility: z.enum(['run', 'people']).default('run') });
+export const newNote = o({ text: words(TEXT_CHARS_MAX), visibility: z.enum(['run', 'people']).default('run') });
 export const newPlan = o({ steps: z.array(text(4000)).max(100) });
 export const approvalDecision = o({ decision: z.enum(['approved', 'rejected']), subject: digest.describe('Digest of the intent that was reviewed, as the run\'s view shows it.'), note: z.string().max(4000).default('') });
 export const newFinding = o({

@@ -48,7 +48,7 @@ export const runView = o({
   checkpoint: nullable(o({ checkpoint: z.string(), cut: count, manifest: z.string() })), workspace: nullable(o({ base: z.string(), tree: contentRef })),
   counts: o({ generations: count, lineages: count, inputsWaiting: count, openCalls: count, historyOmitted: count, duplicates: count }),
 });
-export const runRow = o({ run: z.string(), title: z.string(), status: z.string(), move: z.string(), segment: count, model: nullable(z.string()), unresolved: count, revision: count, createdAt: time, updatedAt: time });
+export const runRow = o({ run: z.string(), title: z.string(), status: z.string(), move: z.string().describe('Whose move it is, in few words for people.'), segment: count, model: nullable(z.string()), unresolved: count, revision: count, createdAt: time, updatedAt: time });
 export const runsPage = o({ runs: z.array(runRow), next: nullable(z.string()) });
 
 export const eventEnvelope = o({

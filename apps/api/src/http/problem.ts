@@ -1,8 +1,9 @@
 /** One table from what went wrong to what the caller hears. Trouble that may have left something behind says so. Rows: RUN-4, CON-3. */
 import type { Response } from 'express';
 import { ArtifactAltered, ArtifactErased, ArtifactMissing } from '@n17q/artifacts';
-import { http, type AppendOutcome, type AppendRefusalCode } from '@n17q/contracts';
+import { http, type AppendRefusalCode } from '@n17q/contracts';
 import { ContentGone, Contended, StoreUnreachable } from '@n17q/event-log';
+import { refusalWords, type Refusal } from './refusal-words.js';
 
 export class Problem extends Error {
   constructor(readonly code: http.ProblemCode, readonly detail: string, readonly facts: { readonly [name: string]: unknown } = {}) { super(`${code}: ${detail}`); this.name = 'Problem'; }
@@ -12,9 +13,9 @@ export const noRun = (): Problem => new Problem('NOT_FOUND', 'There is no such r
 
 /** Refusals of the store that have a word of their own here; for the others the store's code says more. */
 const SAID: { readonly [C in AppendRefusalCode]?: http.ProblemCode } = { ILLEGAL: 'ILLEGAL', CARRIER_FIELD: 'CARRIER_FIELD', MALFORMED: 'MALFORMED', TOO_LARGE: 'TOO_LARGE', ID_REUSED: 'IDEMPOTENCY_KEY_REUSED' };
-/** What the store refused, in its own words. */
-export function refusal(o: Extract<AppendOutcome, { kind: 'refused' }>): Problem {
-  return new Problem(SAID[o.code] ?? 'REFUSED', o.message, { storeCode: o.code });
+/** What the store refused, in words for people; its own words are beside them. */
+export function refusal(o: Refusal, words = refusalWords(o)): Problem {
+  return new Problem(SAID[o.code] ?? 'REFUSED', words, { storeCode: o.code, storeSays: o.message });
 }
 
 interface HttpLike { readonly status?: unknown; readonly statusCode?: unknown; readonly type?: unknown; readonly getStatus?: () => number }

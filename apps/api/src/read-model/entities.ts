@@ -9,6 +9,7 @@ export class RunView {
   @PrimaryColumn('text') run: string;
   @Column('text') title: string;
   @Column('text') status: string;
+  /** Whose move it is, in words. */
   @Column('text') move: string;
   @Column('integer') segment: number;
   @Column('text', { nullable: true }) model: string | null;

@@ -8,11 +8,12 @@
  * Rows: RUN-4, SVC-1.
  */
 import type { DataSource } from 'typeorm';
-import { runOf, runStream, unresolvedOf, whoseMove, type RunId, type RunState, type StreamId, type TenantId } from '@n17q/domain';
+import { runOf, runStream, unresolvedOf, type RunId, type RunState, type StreamId, type TenantId } from '@n17q/domain';
 import type { BusStore, ServiceLog } from '@n17q/event-log';
+import { whoOf } from '../view/words.js';
 import { Projection } from './entities.js';
 
-export const PROJECTION_VERSION = 1;
+export const PROJECTION_VERSION = 2;
 const NAME = 'run-views';
 const PAGE = 500;
 
@@ -80,6 +81,6 @@ export class RunViews {
 
   private async put(s: RunState, createdAt: number): Promise<void> {
     const route = s.segmentRoute ?? s.route;
-    await this.database.query(PUT, [s.tenant, s.run, s.task?.title ?? '', s.status, whoseMove(s), s.segment, route?.model ?? null, unresolvedOf(s).length, s.revision, new Date(createdAt), new Date(s.lastAt)]);
+    await this.database.query(PUT, [s.tenant, s.run, s.task?.title ?? '', s.status, whoOf(s), s.segment, route?.model ?? null, unresolvedOf(s).length, s.revision, new Date(createdAt), new Date(s.lastAt)]);
   }
 }

@@ -11,8 +11,10 @@ import { fact, runStream, type ContentClass, type ContentRef, type Digest, type 
 import { decideAgain, type BusStore } from '@n17q/event-log';
 import type { Asking } from '../http/caller.js';
 import { noRun, Problem, refusal } from '../http/problem.js';
+import type { Refusal } from '../http/refusal-words.js';
 import { appendIdOf, type RequestKeys } from './request-keys.js';
 import type { RunLog } from './run-log.js';
+import { standingOf } from './settlement.js';
 
 export interface Answer { readonly stream: StreamId; readonly revision: number; /** A repeat: this is the first answer. */ readonly repeated: boolean }
 /** Made once for a request, however often it is appended again: a fresh salt would be another content. */
@@ -91,7 +93,7 @@ export class RunRequests {
       case 'refused': {
         // the same key was faster on another connection: its answer is this one's answer
         if (done.outcome.code === 'ID_REUSED') return this.first(a, stream, placeOf(done.outcome, done.loaded.revision), appendId);
-        throw refusal(done.outcome);
+        throw refusal(done.outcome, await this.standing(loaded, d, done.outcome));
       }
     }
   }
@@ -101,11 +103,25 @@ export class RunRequests {
   /** NOT_FOUND unless this run ever intended the effect. */
   async requireEffect(s: RunState, effect: string): Promise<void> {
     if (Object.hasOwn(s.effects, effect)) return;
+    for await (const e of this.events(s)) if (e.type === 'effect.intended' && e.data.effect === effect) return;
+    throw new Problem('NOT_FOUND', 'This run has no such effect: look at the run and its events for those that it has.');
+  }
+
+  /** Why a finding is refused is told from what became of its effect; undefined: the refusal speaks for itself. */
+  private async standing(s: RunState, d: Drafted, o: Refusal): Promise<string | undefined> {
+    const finding = d.facts.find((f) => f.type === 'effect.finding-submitted');
+    if (finding === undefined || o.code !== 'ILLEGAL') return undefined;
+    const events: EventEnvelope[] = [];
+    for await (const e of this.events(s)) if ('effect' in e.data) events.push(e);
+    return standingOf(events, (finding.data as { readonly effect: string }).effect);
+  }
+
+  private async *events(s: RunState): AsyncGenerator<EventEnvelope> {
     for (let after = 0; ; ) {
       const page: readonly EventEnvelope[] = await this.store.readEvents(s.tenant, runStream(s.run), after, SCAN);
-      if (page.some((e) => e.type === 'effect.intended' && e.data.effect === effect)) return;
+      yield* page;
       const last = page.at(-1);
-      if (last === undefined) throw new Problem('NOT_FOUND', 'This run never intended such an effect.');
+      if (last === undefined) return;
       after = last.revision;
     }
   }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { http } from '@n17q/contracts';
 import { emptyRun, type Approval, type Effect, type RunState } from '@n17q/domain';
 import { runViewOf } from './run-view.js';
-import { actionsOf, moveOf } from './words.js';
+import { actionsOf, moveOf, whoOf } from './words.js';
 
 const NOW = 1_800_000_000_000;
 const ref = { commitment: `c1.${'0'.repeat(64)}`, bytes: 1, class: 'tool-arguments', media: 'text/plain' } as const;
@@ -33,12 +33,30 @@ describe('a run for a person', () => {
     expect([text.includes(sealed.commitment), text.includes('the-handle')]).toEqual([false, false]);
   });
 
+  it('says in a list whom each run waits for, and says nobody only of what has ended', () => {
+    const approval: Approval = { approval: 'ap', effect: 'a', subject: 's', stage: 'requested', by: null, expiresAt: NOW };
+    const blocked = (code: string, waitsFor: 'person' | 'profiles' | 'budget'): Partial<RunState> => ({ blocked: { code, reason: '', waitsFor, facts: {} } });
+    const call = { call: 'call-a', tool: 'pay', args: ref, generation: 'g', effect: 'a', refused: null };
+    const cases: [Partial<RunState>, string][] = [
+      [{ status: 'ended', ...blocked('NO_ROUTE', 'profiles') }, 'nobody: ended'], [{ status: 'paused' }, 'a person: to resume'],
+      [blocked('NO_ROUTE', 'profiles'), 'a model account'], [blocked('BUDGET_EXHAUSTED', 'budget'), 'a person: budget'], [blocked('CHANGE_NEEDS_REVIEW', 'person'), 'a person: CHANGE_NEEDS_REVIEW'],
+      [{ calls: [call], effects: { a: effect('a', 'awaiting-approval') }, approvals: { ap: approval } }, 'a person: an approval'], [{ calls: [call], effects: { a: effect('a', 'in-flight') } }, 'tools'],
+      [{}, 'a person: an input'], [{ finished: 'stop', task: { ...base.task as NonNullable<RunState['task']>, whenDone: 'await-input' } }, 'a person: an input'], [{ finished: 'stop' }, 'policy gate'],
+    ];
+    for (const [more, who] of cases) expect([more, whoOf({ ...base, ...more })]).toEqual([more, who]);
+  });
+
+  it('shows no block and no pause of a run that has ended', () => {
+    const v = runViewOf({ ...base, status: 'ended', paused: { code: 'ASKED', reason: '' }, blocked: { code: 'NO_ROUTE', reason: '', waitsFor: 'profiles', facts: {} } }, null, NOW);
+    expect([v.blocked, v.paused]).toEqual([null, null]);
+  });
+
   it('says in words whose move it is, and what a person can do', () => {
     const approval: Approval = { approval: 'ap', effect: 'a', subject: 's', stage: 'requested', by: null, expiresAt: NOW };
     const cases: [Partial<RunState>, string, readonly string[], readonly string[]][] = [
       [{ status: 'ended', ended: { how: 'completed', withUnknowns: true, by: { kind: 'person', id: 'a' }, reason: '', revision: 3 }, effects: { a: effect('a', 'unknown') } }, 'evidence can still come', ['submit_finding', 'deliver_receipt', 'add_note'], ['add_input', 'end_run']],
       [{ status: 'paused', paused: { code: 'ASKED', reason: '' } }, 'paused (ASKED)', ['resume_run', 'continue_provider_response'], ['pause_run']],
-      [{ blocked: { code: 'NO_ROUTE', reason: '', waitsFor: 'profiles', facts: {} } }, "tenant's profiles", ['resume_run'], ['decide_approval']],
+      [{ blocked: { code: 'NO_ROUTE', reason: 'none is there', waitsFor: 'profiles', facts: {} } }, 'whoever configures model accounts: none is there (NO_ROUTE)', ['resume_run'], ['decide_approval']],
       [{ approvals: { ap: approval } }, 'waits for an input', ['decide_approval'], ['submit_finding']],
       [{ finished: 'stop', boundary: ['model-output'] }, 'once the sealer has sealed', ['pause_run'], ['resume_run']],
     ];

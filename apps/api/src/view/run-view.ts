@@ -31,7 +31,7 @@ export function runViewOf(s: RunState, goal: http.ShownText | null, now: StoreTi
     run: s.run, revision: s.revision, title: s.task?.title ?? '', status: s.status, goal, retention: s.retention, world: s.world.kind === 'real' ? 'real' : `simulated: ${s.world.name}`,
     constraints: [...(s.task?.constraints ?? [])], tools: [...(s.task?.tools ?? [])], plan: [...s.plan],
     move: moveOf(s), waits: needsOf(s).map(waitOf), actions: [...actionsOf(s)],
-    ended: s.ended, paused: s.paused, blocked: s.blocked === null ? null : { code: s.blocked.code, reason: s.blocked.reason, waitsFor: s.blocked.waitsFor },
+    ended: s.ended, paused: s.status === 'ended' ? null : s.paused, blocked: s.blocked === null || s.status === 'ended' ? null : { code: s.blocked.code, reason: s.blocked.reason, waitsFor: s.blocked.waitsFor },
     failures: { count: s.failures.count, retryAt: s.failures.retryAt === null ? null : iso(s.failures.retryAt), lastCode: s.failures.lastCode },
     requests: s.requests.map((r) => ({ kind: r.kind, revision: r.revision, by: r.actor, reason: r.reason })),
     route: s.route, segment: { number: s.segment, route: s.segmentRoute }, segments: s.segments.map((t) => ({ ...t })),
