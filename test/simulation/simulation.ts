@@ -3,7 +3,7 @@
  * jumps, people interfere. Then calm: nothing breaks any more, and everything that can come to an end must.
  */
 import { MemoryArtifactStore } from '@n17q/artifacts';
-import { fact, runOf } from '@n17q/domain';
+import { fact, NOTHING, runOf, waitCovered } from '@n17q/domain';
 import type { Need } from '@n17q/contracts';
 import { Model } from './model.js';
 import { People } from './people.js';
@@ -97,8 +97,13 @@ class Simulation {
   private needs(due: (n: Need) => boolean): readonly (Need & { stream: string })[] {
     return [...this.store.held.tenants.values()].flatMap((t) => [...t.streams.values()].flatMap((s) => [...s.needs.values()].filter(due).map((n) => ({ ...n, stream: s.stream }))));
   }
+  /** As the store hands them out. */
+  private due(): readonly (Need & { stream: string })[] {
+    const balance = { ...NOTHING, ...Object.fromEntries(this.store.held.tenants.get(TENANT)?.account ?? []) };
+    return this.needs((n) => n.dueAt <= this.sched.now && waitCovered(n.waitsFor, balance));
+  }
   private sweep(): number {
-    const due = new Map(this.needs((n) => n.dueAt <= this.sched.now).map((n) => [`${n.service} ${n.stream}`, { service: n.service as Message['service'], stream: n.stream }]));
+    const due = new Map(this.due().map((n) => [`${n.service} ${n.stream}`, { service: n.service as Message['service'], stream: n.stream }]));
     this.sched.note('sweeps');
     this.foundBySweep += due.size;
     this.messages.push(...due.values());
@@ -154,11 +159,11 @@ class Simulation {
       if (idle < 2 && this.sweep() > 0) { idle += 1; continue; }
       const next = [sched.nextWake, ...this.needs((n) => n.dueAt > sched.now && n.dueAt < NEVER).map((n) => n.dueAt)].filter((t): t is number => t !== undefined);
       if (next.length > 0) { sched.advanceTo(Math.min(...next)); idle = 0; continue; }
-      if (this.needs((n) => n.dueAt <= sched.now).length === 0) return;
-      if (++idle > IDLE_SWEEPS_MAX) { this.stuck.push(...this.needs((n) => n.dueAt <= sched.now).map((n) => `${n.stream}: ${n.service} ${n.reason} stays due and nothing moves`)); return; }
+      if (this.due().length === 0) return;
+      if (++idle > IDLE_SWEEPS_MAX) { this.stuck.push(...this.due().map((n) => `${n.stream}: ${n.service} ${n.reason} stays due and nothing moves`)); return; }
       this.sweep();
     }
-    this.stuck.push(`no rest within ${CALM_STEPS_MAX} steps: ${this.needs((n) => n.dueAt <= sched.now).map((n) => `${n.stream} ${n.service} ${n.reason}`).join('; ')}`);
+    this.stuck.push(`no rest within ${CALM_STEPS_MAX} steps: ${this.due().map((n) => `${n.stream} ${n.service} ${n.reason}`).join('; ')}`);
   }
 
   /** People do what the system waits for, then it comes to rest again. */

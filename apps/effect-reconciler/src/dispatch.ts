@@ -22,9 +22,6 @@ const OUTCOME_KEPT_MS = 30 * 60_000;
 
 export interface Claim { readonly effect: Effect; readonly tool: ToolMapping; readonly attempt: AttemptId; readonly mayDispatchUntil: number; readonly workspace: WorkspaceRef | null }
 
-/** Tools that leave a new workspace behind go one after the other: each starts from the state that the one before left. */
-const changesWorkspace = (t: ToolMapping): boolean => t.connector.kind !== 'http' && !(t.connector.config as { readOnly?: boolean }).readOnly;
-
 /** Where repeating is free nobody is in a hurry to look, so the whole call may pass; elsewhere others may look as soon as the policy's lease is over. */
 const leaseFor = (t: ToolMapping, leaseMs: number): number => (isConsequential(t.contract) ? leaseMs : leaseMs + t.timeoutMs);
 
@@ -32,15 +29,7 @@ function pick(v: DecisionView, among: readonly Effect[]): readonly { effect: Eff
   const registry = v.tenant.registry;
   if (registry === null) return [];
   const tools = { revision: registry.revision, tools: registry.document.tools };
-  let busy = Object.values(v.state.effects).some((e) => { const t = toolNamed(tools, e.tool); return e.stage === 'in-flight' && t !== undefined && changesWorkspace(t); });
-  return among.flatMap((effect) => {
-    const tool = toolNamed(tools, effect.tool);
-    if (tool === undefined) return [];
-    if (!changesWorkspace(tool)) return [{ effect, tool }];
-    if (busy) return [];
-    busy = true;
-    return [{ effect, tool }];
-  });
+  return among.flatMap((effect) => { const tool = toolNamed(tools, effect.tool); return tool === undefined ? [] : [{ effect, tool }]; });
 }
 
 /** Claims what may start now and sends it in the background. `only`: try just this effect, after a joint claim was refused. */

@@ -20,3 +20,4 @@ export type { DeadLetter, IntakeNotice, RunEvent } from './intake.js';
 export type { PullState } from './pull.js';
 export { BusContext, BusExceptionFilter, OnRunEvent, RunEventsStrategy, type StrategyHealth, type StrategyNotice, type StrategyOptions } from './strategy.js';
 export { startSweep, type Sweep, type SweepOptions, type SweepQuery } from './sweep.js';
+export type { DueRow } from './sweep-patience.js';

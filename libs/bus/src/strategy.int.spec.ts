@@ -285,7 +285,7 @@ describe('the Nest strategy', () => {
     let handled = 0;
     const sweep = startSweep({
       service: 'policy-gate', queue: strategy.queue, everyMs: 20, olderThanMs: 0,
-      fetch: async () => (handled === 0 ? [{ tenant: 'acme', run: 'shared' }] : []),
+      fetch: async () => (handled === 0 ? [{ tenant: 'acme', run: 'shared', reason: 'work', dueAt: 1 }] : []),
       handle: async () => { handled++; await work(); }, onFound: (n) => found.push(n), onTrouble: (error) => { throw error; },
     });
     await until(() => found.length > 0, { withinMs: 3_000, what: 'the sweep' });

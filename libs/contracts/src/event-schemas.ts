@@ -94,7 +94,7 @@ export const EVENT_SCHEMAS: Schemas = {
   'provider.observed': o({ generation: id, adapter: word, account: word, endpoint: z.string().max(500), observation: json }),
   'provider.disagreed': o({ generation: id, adapter: word, code: word, observation: json }),
 
-  'effect.intended': o({ effect: id, call: id, generation: id, tool: word, mapping, contract, scope, scopeKey: digest, args: contentRef, subject: digest, key: id, world, amounts }),
+  'effect.intended': o({ effect: id, call: id, generation: id, tool: word, mapping, contract, scope, scopeKey: digest, args: contentRef, subject: digest, key: id, world, amounts, holds: z.literal('workspace').optional() }),
   'call.refused': o({ call: id, generation: id, tool: z.string().min(1).max(200), ...because }),
   'effect.attempt-started': o({ ...attempt, attemptNumber: z.int().min(1), owner: id, permit: id, leaseMs: z.int().min(100), dispatchBy: ms }),
   'effect.observed': o({ ...attempt, ok: z.boolean(), text: contentRef, receipt: contentRef.nullable() }),

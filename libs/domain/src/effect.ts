@@ -54,6 +54,10 @@ export interface Effect {
   readonly looks: number;
   readonly lastLookAt: StoreTimeMs | null;
   readonly needsPerson: string | null;
+  /** What of the run it holds while it is in flight; effects that hold the same go one after the other. */
+  readonly holds?: 'workspace';
+  /** Permits in a row, for an attempt or a look, that ran out before anybody used them. */
+  readonly unused: number;
   readonly duplicated: number;
 }
 

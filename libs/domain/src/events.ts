@@ -115,7 +115,7 @@ export interface EventData {
   'provider.disagreed': { readonly generation: GenerationId; readonly adapter: string; readonly code: string; readonly observation: Json };
 
   // intend and act
-  'effect.intended': { readonly effect: EffectId; readonly call: string; readonly generation: GenerationId; readonly tool: string; readonly mapping: PinnedMapping; readonly contract: EffectContract; readonly scope: Scope; readonly scopeKey: Digest; readonly args: ContentRef; readonly subject: Digest; readonly key: string; readonly world: World; readonly amounts: Amounts };
+  'effect.intended': { readonly effect: EffectId; readonly call: string; readonly generation: GenerationId; readonly tool: string; readonly mapping: PinnedMapping; readonly contract: EffectContract; readonly scope: Scope; readonly scopeKey: Digest; readonly args: ContentRef; readonly subject: Digest; readonly key: string; readonly world: World; readonly amounts: Amounts; /** What of the run it holds while it is in flight; absent: nothing. */ readonly holds?: 'workspace' };
   'call.refused': { readonly call: string; readonly generation: GenerationId; readonly tool: string } & RefusedBecause;
   'effect.attempt-started': { readonly effect: EffectId; readonly attempt: AttemptId; readonly attemptNumber: number; readonly owner: string; readonly permit: PermitId; readonly leaseMs: number; readonly dispatchBy: StoreTimeMs };
   'effect.observed': { readonly effect: EffectId; readonly attempt: AttemptId; readonly ok: boolean; readonly text: ContentRef; readonly receipt: ContentRef | null };

@@ -1,5 +1,5 @@
 /** The part of the fold that moves effects, calls, approvals and findings. Total: an event that fits nothing changes nothing but the revision. */
-import type { EventData, EventEnvelope, EventType } from './events.js';
+import type { EventData, EventEnvelope, EventType, Permit } from './events.js';
 import { isConsequential } from './contract.js';
 import { EFFECT_MOVES, type Attempt, type Effect, type Stage } from './effect.js';
 import { NOTHING } from './budget.js';
@@ -39,6 +39,11 @@ export function move(s: RunState, type: EventType, id: EffectId, change: (e: Eff
   return { ...s, effects: { ...s.effects, [id]: { ...e, stage: to, ...change(e) } } };
 }
 
+/** Begins the reason of an effect that waits for a person because nobody used its permits. */
+export const PERMITS_UNUSED = 'PERMITS_UNUSED';
+/** How many permits in a row ran out unused, when another one is given. */
+export const unusedAfter = (unused: number, was: Permit | null, e: EventEnvelope): number => (was !== null && was.expiresAt <= e.recordedAt ? unused + 1 : unused);
+
 const endAttempt = (e: Effect, end: Attempt['end']): readonly Attempt[] => e.attempts.map((a, i) => (i === e.attempts.length - 1 && a.end === 'open' ? { ...a, end } : a));
 const mayHaveHappenedBefore = (e: Effect | undefined): boolean => e !== undefined && isConsequential(e.contract) && e.attempts.slice(0, -1).some((a) => a.end === 'unknown');
 /** The last attempt has its end; the effect is as unknown as it was before it, and keeps its reservation. */
@@ -56,7 +61,7 @@ const settleReservation = (s: RunState, id: EffectId, spent: boolean): RunState 
 
 export const EFFECT_FOLD: Folders = {
   'effect.intended': (s, d, e) => {
-    const effect: Effect = { ...d, segment: s.segment, stage: 'intended', intendedAt: e.revision, permit: null, reservation: null, attempts: [], receipts: [], result: null, lookPermit: null, looks: 0, lastLookAt: null, needsPerson: null, duplicated: 0 };
+    const effect: Effect = { ...d, segment: s.segment, stage: 'intended', intendedAt: e.revision, permit: null, reservation: null, attempts: [], receipts: [], result: null, lookPermit: null, looks: 0, lastLookAt: null, needsPerson: null, unused: 0, duplicated: 0 };
     return tally({ ...s, effects: { ...s.effects, [d.effect]: effect }, calls: s.calls.map((c) => (c.call === d.call ? { ...c, effect: d.effect } : c)) }, s.segment, { effects: 1 });
   },
   'call.refused': (s, d, e) =>
@@ -71,7 +76,7 @@ export const EFFECT_FOLD: Folders = {
     const a = s.approvals[d.approval];
     return a === undefined || a.stage === 'spent' ? s : { ...s, approvals: { ...s.approvals, [d.approval]: { ...a, stage: 'revoked' } } };
   },
-  'effect.permitted': (s, d) => move(s, 'effect.permitted', d.effect, () => ({ permit: d, reservation: d.reservation, needsPerson: null })),
+  'effect.permitted': (s, d, e) => move(s, 'effect.permitted', d.effect, (x) => ({ permit: d, reservation: d.reservation, needsPerson: null, lookPermit: null, unused: unusedAfter(x.unused, x.permit ?? x.lookPermit, e) })),
   'effect.denied': (s, d, e) => {
     const moved = move(s, 'effect.denied', d.effect, () => ({ permit: null, result: { ok: false, text: null, words: `${d.code}: ${d.reason}` } }));
     return settleReservation(tally(result(deny(moved, { revision: e.revision, of: d.effect, code: d.code, reason: d.reason }), d.effect, e.revision, 'denied'), s.segment, { denials: 1 }), d.effect, false);
@@ -81,7 +86,7 @@ export const EFFECT_FOLD: Folders = {
     const at = s.effects[d.effect];
     const approval = at?.permit?.approval ?? null;
     const approvals = approval === null || s.approvals[approval] === undefined ? s.approvals : { ...s.approvals, [approval]: { ...s.approvals[approval], stage: 'spent' as const } };
-    return move({ ...s, approvals }, 'effect.attempt-started', d.effect, (x) => ({ attempts: [...x.attempts, { attempt: d.attempt, owner: d.owner, startedAt: e.recordedAt, leaseMs: d.leaseMs, end: 'open' }] }));
+    return move({ ...s, approvals }, 'effect.attempt-started', d.effect, (x) => ({ attempts: [...x.attempts, { attempt: d.attempt, owner: d.owner, startedAt: e.recordedAt, leaseMs: d.leaseMs, end: 'open' }], lookPermit: null, unused: 0 }));
   },
   'effect.observed': (s, d, e) => settleReservation(result(move(s, 'effect.observed', d.effect, (x) => ({ attempts: endAttempt(x, 'observed'), receipts: d.receipt === null ? x.receipts : [...x.receipts, d.receipt], result: { ok: d.ok, text: d.text, words: 'observed' } })), d.effect, e.revision, d.ok ? 'observed' : 'observed-failure'), d.effect, true),
   // keeps E1: what an earlier attempt may have done is not undone by a later one that was refused or did not leave
@@ -97,9 +102,9 @@ export const EFFECT_FOLD: Folders = {
     return settleReservation(result(moved, d.effect, e.revision, d.as), d.effect, d.as === 'happened');
   },
   // the system will not try again by itself: from here on a person is needed
-  'effect.recovery-denied': (s, d, e) => move(deny(s, { revision: e.revision, of: d.effect, code: d.code, reason: d.reason }), 'effect.recovery-denied', d.effect, () => ({ needsPerson: `${d.code}: ${d.reason}`, permit: null })),
-  'look.permitted': (s, d) => move(s, 'look.permitted', d.effect, () => ({ lookPermit: d })),
-  'effect.looked': (s, d, e) => move(s, 'effect.looked', d.effect, (x) => ({ lookPermit: null, looks: x.looks + 1, lastLookAt: e.recordedAt })),
+  'effect.recovery-denied': (s, d, e) => move(deny(s, { revision: e.revision, of: d.effect, code: d.code, reason: d.reason }), 'effect.recovery-denied', d.effect, () => ({ needsPerson: `${d.code}: ${d.reason}`, permit: null, lookPermit: null })),
+  'look.permitted': (s, d, e) => move(s, 'look.permitted', d.effect, (x) => ({ lookPermit: d, unused: unusedAfter(x.unused, x.lookPermit, e) })),
+  'effect.looked': (s, d, e) => move(s, 'effect.looked', d.effect, (x) => ({ lookPermit: null, looks: x.looks + 1, lastLookAt: e.recordedAt, unused: 0 })),
   'effect.needs-person': (s, d) => move(s, 'effect.needs-person', d.effect, () => ({ needsPerson: d.reason, lookPermit: null })),
   'effect.duplicated': (s, d) => ({ ...move(s, 'effect.duplicated', d.effect, (x) => ({ duplicated: Math.max(x.duplicated, d.count), receipts: [...x.receipts, d.evidence] })), duplicates: s.duplicates + 1 }),
   'effect.finding-submitted': (s, d, e) => ({ ...s, findings: [...s.findings.filter((f) => f.stage === 'submitted' || !f.applied).slice(-(FINDINGS_MAX - 1)), { finding: d.finding, effect: d.effect, verdict: d.verdict, evidence: d.evidence, by: e.actor, stage: 'submitted', applied: false }] }),

@@ -10,7 +10,7 @@
 import { NOTHING, idle, minus, plus, most, openBudget, type Amounts } from './budget.js';
 import { isUnresolved } from './effect.js';
 import { EVENT_TABLE, type EventData, type EventEnvelope, type EventType } from './events.js';
-import { deny, EFFECT_FOLD, remember, tally, type Folders } from './fold-effects.js';
+import { deny, EFFECT_FOLD, PERMITS_UNUSED, remember, tally, unusedAfter, type Folders } from './fold-effects.js';
 import { sameRoute } from './tenant.js';
 import { LINEAGE_ITEMS_MAX, type Lineage, type Request, type RunState } from './run.js';
 
@@ -46,7 +46,7 @@ function compiled(s: RunState, d: EventData['context.compiled'], e: EventEnvelop
     ...s,
     lineage: { ...base, items: items.slice(-LINEAGE_ITEMS_MAX), open: true, turn: again ? base.turn : base.turn + 1, bytes: again ? base.bytes : base.bytes + d.entry.bytes },
     lineages: s.lineages + (d.opensLineage ? 1 : 0),
-    generation: { generation: d.generation, stage: 'compiled', form: d.form, route: d.route, lineage: d.lineage, subject: d.subject, compiledAt: e.revision, system: d.system, tools: d.tools, manifest: d.manifest, continuations: [...sentBefore(base.items, d.continuations), ...d.continuations], tokensMax: d.tokensMax, permit: null, reservation: null, attempt: null, owner: null, startedAt: null, leaseMs: 0 },
+    generation: { generation: d.generation, stage: 'compiled', form: d.form, route: d.route, lineage: d.lineage, subject: d.subject, compiledAt: e.revision, system: d.system, tools: d.tools, manifest: d.manifest, continuations: [...sentBefore(base.items, d.continuations), ...d.continuations], tokensMax: d.tokensMax, permit: null, reservation: null, attempt: null, owner: null, startedAt: null, leaseMs: 0, unused: 0 },
     continuationWanted: false,
   };
 }
@@ -68,6 +68,19 @@ function accepted(s: RunState, d: EventData['generation.accepted'], e: EventEnve
   return remember(tally(base, s.segment, tokens), { kind: 'output', revision: e.revision, output: d.output, segment: s.segment });
 }
 
+/** A person has looked: whoever did not use their permits gets as many again, and services come back at once. */
+const usedAgain = (s: RunState): RunState => ({
+  ...s, deadLetters: {}, generation: s.generation === null ? null : { ...s.generation, unused: 0 },
+  effects: Object.fromEntries(Object.entries(s.effects).map(([k, e]) => [k, { ...e, unused: 0, needsPerson: e.needsPerson?.startsWith(PERMITS_UNUSED) ? null : e.needsPerson }])),
+});
+/** Dead letters of a service count until it gets further. */
+function lettersAfter(s: RunState, e: EventEnvelope): RunState['deadLetters'] {
+  if (e.type === 'dead-letter.recorded') return { ...s.deadLetters, [e.writer]: { count: (s.deadLetters[e.writer]?.count ?? 0) + 1, at: e.recordedAt } };
+  if (s.deadLetters[e.writer] === undefined) return s.deadLetters;
+  const { [e.writer]: _over, ...others } = s.deadLetters;
+  return others;
+}
+
 const askedBy = (s: RunState, e: EventEnvelope): readonly string[] => (s.askers.includes(e.actor.id) ? s.askers : [...s.askers, e.actor.id]);
 
 const RUN_FOLD: Folders = {
@@ -83,10 +96,11 @@ const RUN_FOLD: Folders = {
   'plan.changed': (s, d) => ({ ...s, plan: d.steps }),
   'checkpoint.sealed': (s, d) => ({ ...s, boundary: [], checkpoint: { checkpoint: d.checkpoint, cut: d.cut, manifest: d.manifest } }),
   'context.compiled': compiled,
-  'context.blocked': (s, d, e) => deny({ ...s, blocked: { code: d.code, reason: d.reason, waitsFor: d.code === 'NO_ROUTE' ? 'profiles' : 'person', facts: d.facts } }, { revision: e.revision, of: 'context', code: d.code, reason: d.reason }),
-  'generation.permitted': (s, d) => (s.generation?.generation !== d.generation ? s : { ...s, generation: { ...s.generation, stage: 'permitted', permit: d, reservation: d.reservation } }),
+  'context.blocked': (s, d, e) => deny({ ...s, blocked: { code: d.code, reason: d.reason, waitsFor: d.code === 'NO_ROUTE' ? 'profiles' : d.code === 'REGISTRY_UNAVAILABLE' ? 'policy' : 'person', facts: d.facts } }, { revision: e.revision, of: 'context', code: d.code, reason: d.reason }),
+  'generation.permitted': (s, d, e) => (s.generation?.generation !== d.generation ? s : { ...s, generation: { ...s.generation, stage: 'permitted', permit: d, reservation: d.reservation, unused: unusedAfter(s.generation.unused, s.generation.permit, e) } }),
   'generation.denied': (s, d, e) => {
-    const waitsFor = d.code === 'BUDGET_EXHAUSTED' ? 'budget' as const : d.code === 'NO_ROUTE' ? 'profiles' as const : d.code === 'CHANGE_NEEDS_REVIEW' || d.code === 'STORE_SUSPECT' ? 'person' as const : 'policy' as const;
+    // what the run's own grant does not cover, no money of the tenant brings back
+    const waitsFor = d.code === 'BUDGET_EXHAUSTED' ? ((d.facts as { readonly of?: string }).of === 'run' ? 'person' as const : 'budget' as const) : d.code === 'NO_ROUTE' ? 'profiles' as const : d.code === 'CHANGE_NEEDS_REVIEW' || d.code === 'STORE_SUSPECT' ? 'person' as const : 'policy' as const;
     return tally(deny({ ...settleLater(s, NOTHING), generation: null, blocked: { code: d.code, reason: d.reason, waitsFor, facts: d.facts } }, { revision: e.revision, of: d.generation, code: d.code, reason: d.reason }), s.segment, { denials: 1 });
   },
   // a context for another route is dropped unless it is under way; what was reserved for it goes back
@@ -95,7 +109,7 @@ const RUN_FOLD: Folders = {
     return { ...(dropped ? settleLater(s, NOTHING) : s), route: d.to, generation: dropped ? null : s.generation, blocked: null };
   },
   'run.paused': (s, d) => ({ ...s, status: 'paused', paused: { code: d.code, reason: d.reason }, requests: answered(s, ['pause']) }),
-  'run.resumed': (s) => ({ ...s, status: 'active', paused: null, blocked: null, failures: { count: 0, retryAt: null, lastCode: null, refusesLineage: false }, continuationWanted: s.requests.some((r) => r.kind === 'continue-provider-response'), requests: answered(s, ['resume', 'continue-provider-response', 'pause']) }),
+  'run.resumed': (s) => ({ ...usedAgain(s), status: 'active', paused: null, blocked: null, failures: { count: 0, retryAt: null, lastCode: null, refusesLineage: false }, continuationWanted: s.requests.some((r) => r.kind === 'continue-provider-response'), requests: answered(s, ['resume', 'continue-provider-response', 'pause']) }),
   'run.ended': (s, d, e) => ({ ...s, status: 'ended', ended: { how: d.how, withUnknowns: d.withUnknowns, by: d.by, reason: d.reason, revision: e.revision }, requests: [], generation: null, budget: { ...s.budget, drawn: minus(s.budget.drawn, d.returned) } }),
   'budget.reserved': (s, d) => ({ ...s, budget: { ...s.budget, drawn: plus(s.budget.drawn, d.drawn), reservations: { ...s.budget.reservations, [d.reservation]: d.amounts } } }),
   'budget.settled': (s, d) => {
@@ -135,7 +149,7 @@ export function evolve(s: RunState, e: EventEnvelope): RunState {
   const rule = EVENT_TABLE[e.type as EventType];
   const next = FOLD[e.type]?.(s, e.data as never, e) ?? s;
   return {
-    ...next, revision: e.revision, head: e.digest, lastAt: e.recordedAt,
+    ...next, revision: e.revision, head: e.digest, lastAt: e.recordedAt, deadLetters: lettersAfter(next, e),
     authorityRevision: rule.authority ? e.revision : next.authorityRevision,
     boundary: rule.boundary === null || next.boundary.includes(rule.boundary) ? next.boundary : [...next.boundary, rule.boundary],
   };

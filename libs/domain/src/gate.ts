@@ -17,10 +17,11 @@ import { type Effect, type OpenEffect } from './effect.js';
 import type { Fact, Permit, RefusedBecause } from './events.js';
 import type { Digest, EffectId, RunId, StoreTimeMs, StreamId } from './ids.js';
 import type { Json } from './json.js';
-import { FAILURES_MAX, nextLookAt, ownRecoveries } from './needs.js';
+import { budgetWanted, FAILURES_MAX, nextLookAt, ownRecoveries, PERMITS_UNUSED_MAX } from './needs.js';
+import { PERMITS_UNUSED } from './fold-effects.js';
 import { permitStale } from './permit.js';
 import type { Route } from './provider.js';
-import { unresolvedOf, type Approval, type RunState } from './run.js';
+import { queued, unresolvedOf, type Approval, type RunState } from './run.js';
 import { modelOf, rolesOf, sameRoute, tenantRevisions, type PolicyDocument, type TenantState } from './tenant.js';
 import { stillMapped, toolNamed } from './tool.js';
 import { whoseMove } from './turn.js';
@@ -115,7 +116,7 @@ function approvalFor(j: Judging, e: Effect): string | null {
 }
 
 const judgeable = (j: Judging, e: Effect): boolean =>
-  e.stage === 'intended' || e.stage === 'not-sent' || e.stage === 'awaiting-approval' || (e.stage === 'permitted' && e.permit !== null && unusable(j, e.permit));
+  e.stage === 'intended' || e.stage === 'not-sent' || e.stage === 'awaiting-approval' || (e.stage === 'permitted' && e.permit !== null && unusable(j, e.permit) && !queued(j.d.state, e));
 function unusable(j: Judging, p: Permit): boolean {
   const t = tenantRevisions(j.view.tenant);
   return permitStale(j.d.state, p) || p.expiresAt <= j.view.now || t.policy !== p.tenant.policy || t.registry !== p.tenant.registry || t.roles !== p.tenant.roles || t.profiles !== p.tenant.profiles;
@@ -162,6 +163,16 @@ function permitEffect(j: Judging, e: Effect, approval: string | null, beside: re
 
 const full = (j: Pick<Judging, 'd'>, more = 0): boolean => j.d.facts.length + more >= FACTS_MAX;
 
+/** Its permits ran out one after the other, and this one did too: another would end like them. */
+const leftUnused = (j: Judging, x: { readonly unused: number }, p: Permit | null): boolean => p !== null && p.expiresAt <= j.view.now && x.unused >= PERMITS_UNUSED_MAX - 1;
+
+/** Permits that nobody uses are not renewed for ever: a person finds out why, and resumes the run. */
+function pauseUnused(j: Judging): void {
+  const { effects, generation: g } = j.d.state;
+  const e = Object.values(effects).find((x) => x.stage === 'permitted' && leftUnused(j, x, x.permit));
+  if (e !== undefined || (g?.stage === 'permitted' && leftUnused(j, g, g.permit))) j.d.add('run.paused', { code: PERMITS_UNUSED, reason: `${PERMITS_UNUSED_MAX} permits in a row for ${e === undefined ? 'the model call' : `${e.tool} (${e.effect})`} ran out before anybody used them: find out why, then resume the run` });
+}
+
 function judgeEffects(j: Judging): void {
   if (j.d.state.status !== 'active') return;
   const permits: (() => void)[] = [];
@@ -181,11 +192,13 @@ function recover(j: Judging): void {
     if (full(j)) return;
     if (e.stage !== 'unknown' || e.needsPerson !== null || (e.permit !== null && !unusable(j, e.permit)) || (e.lookPermit !== null && e.lookPermit.expiresAt > now)) continue;
     if (j.d.state.findings.some((f) => f.effect === e.effect && f.stage === 'accepted' && !f.applied)) continue; // it is settled already, but for the recording
-    const own = ownRecoveries(j.d.state, e, now);
+    if (leftUnused(j, e, e.lookPermit ?? e.permit)) { j.d.add('effect.recovery-denied', { effect: e.effect, ...no(PERMITS_UNUSED, `${PERMITS_UNUSED_MAX} permits in a row ran out before anybody used them: resume the run to have it tried again, or say what happened`) }); continue; }
+    const all = ownRecoveries(j.d.state, e, now);
+    const own = { ...all, look: all.look && e.looks < j.policy.looksMax };
     if (own.look && (e.looks === 0 || !own.again)) {
       if (nextLookAt(e) <= now) j.d.add('look.permitted', { effect: e.effect, look: e.looks + 1, ...permitFor(j, e.subject) });
     } else if (own.again) judgeRepetition(j, e);
-    else if (!own.later) j.d.add('effect.recovery-denied', { effect: e.effect, ...no('NO_RECOVERY_LEFT', `its contract (${e.contract.kind}) leaves the system nothing to try: only a receipt or a person can tell`) });
+    else if (!own.later) j.d.add('effect.recovery-denied', { effect: e.effect, ...no('NO_RECOVERY_LEFT', all.look ? `${e.looks} looks gave no settling answer: only a receipt or a person can tell` : `its contract (${e.contract.kind}) leaves the system nothing to try: only a receipt or a person can tell`) });
   }
 }
 
@@ -278,8 +291,8 @@ function reconsiderBlocked(j: Judging): void {
   const was = (b.facts as { tenant?: { [k: string]: number } }).tenant ?? {};
   const is = tenantRevisions(j.view.tenant);
   const changed = (['policy', 'registry', 'profiles', 'roles'] as const).filter((k) => was[k] !== is[k]);
-  const f = b.facts as { needed?: number; dimension?: Dimension; of?: string };
-  const funded = b.waitsFor === 'budget' && f.of === 'tenant' && f.dimension !== undefined && j.view.balance[f.dimension] >= (f.needed ?? 1);
+  const wanted = budgetWanted(j.d.state);
+  const funded = wanted !== null && j.view.balance[wanted.dimension] >= wanted.least;
   if (changed.length > 0 || funded) j.d.add('run.resumed', { reason: funded ? 'the tenant has budget again' : `${changed.join(', ')} changed: judged again` });
 }
 
@@ -303,6 +316,9 @@ export function judge(view: DecisionView, ports: GatePorts): readonly Fact[] {
   answerRequests(j);
   if (d.state.status === 'active' && !d.state.requests.some((r) => r.kind === 'end')) {
     reconsiderBlocked(j);
+    pauseUnused(j);
+  }
+  if (d.state.status === 'active' && !d.state.requests.some((r) => r.kind === 'end')) {
     judgeEffects(j);
     judgeGeneration(j);
     if (d.state.failures.count >= FAILURES_MAX && whoseMove(d.state) === 'compile') d.add('run.paused', { code: 'MODEL_FAILING', reason: `${d.state.failures.count} attempts in a row gave no output; the last one: ${d.state.failures.lastCode ?? 'unknown'}` });

@@ -14,7 +14,7 @@ import { areAmounts, budgetHolds, DIMENSIONS, idle, plus, reserved, covers } fro
 import { allowedRecoveries, EFFECT_MOVES, isUnresolved, lastAttempt, type Effect } from './effect.js';
 import type { EventData, EventEnvelope, EventType } from './events.js';
 import type { EffectId } from './ids.js';
-import { unresolvedOf, type RunState } from './run.js';
+import { queued, unresolvedOf, type RunState } from './run.js';
 import { sameRoute } from './tenant.js';
 import { whoseMove } from './turn.js';
 
@@ -45,6 +45,7 @@ function attemptStart(s: RunState, d: EventData['effect.attempt-started'], e: Ev
   if (s.boundary.length > 0) return 'a boundary is unsealed';
   if (x.permit === null || x.permit.permit !== d.permit) return `effect ${d.effect} has no permit ${d.permit}`;
   if (x.permit.subject !== x.subject) return 'the permit is for another intent';
+  if (queued(s, x)) return `another effect holds the ${x.holds}`;
   if (d.attemptNumber !== x.attempts.length + 1) return `attempt number ${d.attemptNumber} does not follow ${x.attempts.length}`;
   // keeps L4 (EFF-4): whatever a permit says, a second send needs a contract that allows it
   const before = x.attempts.filter((a) => a.end !== 'not-sent');

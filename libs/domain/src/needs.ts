@@ -4,14 +4,25 @@
  *
  * N1. While a boundary is unsealed, the sealer goes first: nobody else starts anything. What is already out in the world may still report.
  * N2. An attempt in flight always has a lease need; an unknown effect always has a look need, a person, or a pending permit.
+ * N3. Where nothing can be done, nothing is due: what waits for a tenant's budget names how much, what waits behind another effect has no need of its
+ *     own, and after a dead letter its service pauses. A need that is due and that its service answers with nothing starves others.
  *
  * Rows: SEAL-6, SCH-2 (shape), SVC-1, EFF-5.
  */
+import { idle, type Amounts, type Dimension } from './budget.js';
 import { allowedRecoveries, isUnresolved, lastAttempt, type Effect } from './effect.js';
 import type { Reactor, ServiceName, StoreTimeMs } from './ids.js';
 import { permitStale } from './permit.js';
-import type { RunState } from './run.js';
+import { queued, type RunState } from './run.js';
 import { whoseMove } from './turn.js';
+
+/** So much in the tenant's account makes it due. */
+export type BudgetWait = `budget:${Dimension}:${number}`;
+/** Whether a need that waits for the tenant's budget may be due: the store asks when the balance grows, and again when it hands rows out. */
+export function waitCovered(waitsFor: Need['waitsFor'], balance: Amounts): boolean {
+  const [topic, dimension, least] = waitsFor?.split(':') ?? [];
+  return topic !== 'budget' || balance[dimension as Dimension] >= Number(least);
+}
 
 /** One row of `needs`: this service has work on this run from `dueAt` on. `waitsFor`: a tenant's change may make it due at once. */
 export interface Need {
@@ -19,19 +30,32 @@ export interface Need {
   /** Stable while the same work waits: it keeps the first due time. */
   readonly reason: string;
   readonly dueAt: StoreTimeMs;
-  readonly waitsFor: 'policy' | 'budget' | 'profiles' | 'person' | null;
+  readonly waitsFor: 'policy' | 'profiles' | 'person' | BudgetWait | null;
 }
 
 /** Looks are spaced out: 0.25 s, doubling, at most 30 s. */
 export const LOOK_BACKOFF_MS = 250;
 export const LOOK_BACKOFF_MAX_MS = 30_000;
-/** After so many looks without a settling answer a person is asked. */
-export const LOOKS_MAX = 12;
+/** Permits for one thing that ran out one after the other, unused, before a person is asked. With their pauses that is about half an hour: a restart or an outage of who should use them is over by then. */
+export const PERMITS_UNUSED_MAX = 32;
+const RENEWAL_PAUSE_MS_MAX = 60_000;
+/** After a dead letter its service is not due on the run before this: a minute, doubling with each, at most an hour. */
+export const LETTER_PAUSE_MS = 60_000;
+export const LETTER_PAUSE_MS_MAX = 3_600_000;
 export const FAILURE_BACKOFF_MS = 500;
 export const FAILURES_MAX = 5;
 const FAR = 8_640_000_000_000_000;
 
 export const nextLookAt = (e: Effect): StoreTimeMs => (e.lastLookAt === null ? 0 : e.lastLookAt + Math.min(LOOK_BACKOFF_MAX_MS, LOOK_BACKOFF_MS * 2 ** Math.min(e.looks, 16)));
+
+/** When a permit that nobody used is judged again: at its end, and later each time. */
+export const renewalAt = (expiresAt: StoreTimeMs, unused: number): StoreTimeMs => expiresAt + (unused === 0 ? 0 : Math.min(RENEWAL_PAUSE_MS_MAX, 500 * 2 ** Math.min(unused, 16)));
+
+/** What a run that the tenant's budget blocks waits for; null: something else, or nothing any more. */
+export function budgetWanted(s: RunState): { readonly dimension: Dimension; readonly least: number } | null {
+  const f = s.blocked?.waitsFor === 'budget' ? (s.blocked.facts as { readonly dimension?: Dimension; readonly needed?: number }) : null;
+  return f?.dimension === undefined ? null : { dimension: f.dimension, least: Math.max(0, (f.needed ?? 1) - idle(s.budget)[f.dimension]) };
+}
 
 const need = (service: ServiceName, reason: string, dueAt: StoreTimeMs, waitsFor: Need['waitsFor'] = null): Need => ({ service, reason, dueAt, waitsFor });
 
@@ -39,7 +63,7 @@ const need = (service: ServiceName, reason: string, dueAt: StoreTimeMs, waitsFor
 export function ownRecoveries(s: RunState, e: Effect, now: StoreTimeMs): { readonly look: boolean; readonly again: boolean; /** A paused run may repeat when it is resumed. */ readonly later: boolean } {
   const open = allowedRecoveries(e, now);
   const again = open.includes('attempt-again') || open.includes('attempt-again-with-same-key');
-  return { look: open.includes('look') && e.looks < LOOKS_MAX, again: again && s.status === 'active', later: again && s.status === 'paused' };
+  return { look: open.includes('look'), again: again && s.status === 'active', later: again && s.status === 'paused' };
 }
 
 function unknownNeeds(e: Effect, s: RunState, add: (n: Need) => void): void {
@@ -47,11 +71,12 @@ function unknownNeeds(e: Effect, s: RunState, add: (n: Need) => void): void {
   if (s.findings.some((f) => f.effect === e.effect && f.stage === 'accepted' && !f.applied)) return; // the findings' own need
   if (e.lookPermit !== null) {
     add(need('effect-reconciler', `look:${e.lookPermit.permit}`, at));
-    return add(need('policy-gate', `expiry:${e.lookPermit.permit}`, e.lookPermit.expiresAt));
+    return add(need('policy-gate', `expiry:${e.lookPermit.permit}`, renewalAt(e.lookPermit.expiresAt, e.unused)));
   }
   if (s.status === 'active' && e.permit !== null && !permitStale(s, e.permit)) {
+    if (queued(s, e)) return;
     add(need('effect-reconciler', `attempt:${e.permit.permit}`, at));
-    return add(need('policy-gate', `expiry:${e.permit.permit}`, e.permit.expiresAt, 'policy'));
+    return add(need('policy-gate', `expiry:${e.permit.permit}`, renewalAt(e.permit.expiresAt, e.unused), 'policy'));
   }
   if (e.needsPerson !== null) return;
   const own = ownRecoveries(s, e, at);
@@ -69,9 +94,10 @@ function effectNeeds(e: Effect, s: RunState, add: (n: Need) => void): void {
   if (s.status !== 'active') return;
   if (e.needsPerson !== null) return;
   if (e.stage === 'permitted' && e.permit !== null) {
+    if (queued(s, e)) return; // keeps N3: it is looked at again when the one before it has ended
     if (permitStale(s, e.permit)) return add(need('policy-gate', `rejudge:${e.permit.permit}`, at));
     add(need('effect-reconciler', `attempt:${e.permit.permit}`, at));
-    return add(need('policy-gate', `expiry:${e.permit.permit}`, e.permit.expiresAt, 'policy')); // a permit that nobody could use is judged again
+    return add(need('policy-gate', `expiry:${e.permit.permit}`, renewalAt(e.permit.expiresAt, e.unused), 'policy')); // a permit that nobody could use is judged again
   }
   if (e.stage === 'intended' || e.stage === 'not-sent') return add(need('policy-gate', `judge:${e.effect}:${e.attempts.length}`, e.stage === 'intended' ? at : at + FAILURE_BACKOFF_MS * 2 ** e.attempts.length));
   if (e.stage === 'awaiting-approval') {
@@ -80,7 +106,20 @@ function effectNeeds(e: Effect, s: RunState, add: (n: Need) => void): void {
   }
 }
 
-export function needsOf(s: RunState): readonly Need[] {
+/** keeps N3: a service that gave up on a run comes back to it later, and at once when it has got further or a person resumes the run. */
+function paused(s: RunState, n: Need): Need {
+  const l = s.deadLetters[n.service];
+  return l === undefined ? n : { ...n, reason: `${n.reason}~${l.count}`, dueAt: Math.max(n.dueAt, l.at + Math.min(LETTER_PAUSE_MS_MAX, LETTER_PAUSE_MS * 2 ** Math.min(l.count - 1, 16))) };
+}
+function blockedNeed(s: RunState, b: NonNullable<RunState['blocked']>): Need {
+  const wanted = budgetWanted(s);
+  if (wanted === null) return need('policy-gate', `blocked:${b.code}`, FAR, b.waitsFor === 'budget' ? null : b.waitsFor);
+  return need('policy-gate', `blocked:${b.code}:${wanted.dimension}:${wanted.least}`, FAR, `budget:${wanted.dimension}:${wanted.least}`);
+}
+
+export const needsOf = (s: RunState): readonly Need[] => allNeeds(s).map((n) => paused(s, n));
+
+function allNeeds(s: RunState): readonly Need[] {
   const needs: Need[] = [];
   const add = (n: Need): void => { needs.push(n); };
   const at = s.lastAt;
@@ -100,7 +139,7 @@ export function needsOf(s: RunState): readonly Need[] {
     return needs;
   }
   if (s.requests.length > 0) hold(need('policy-gate', `requests:${s.requests.at(-1)?.revision}`, at));
-  if (s.blocked !== null && s.status === 'active') hold(need('policy-gate', `blocked:${s.blocked.code}`, FAR, s.blocked.waitsFor));
+  if (s.blocked !== null && s.status === 'active') hold(blockedNeed(s, s.blocked));
 
   switch (whoseMove(s)) {
     case 'intend': hold(need('effect-reconciler', 'intend', at)); break;
@@ -113,7 +152,7 @@ export function needsOf(s: RunState): readonly Need[] {
       if (g?.permit && permitStale(s, g.permit)) hold(need('policy-gate', `rejudge:${g.permit.permit}`, at));
       else {
         hold(need('provider-gateway', `generate:${g?.permit?.permit}`, at));
-        hold(need('policy-gate', `expiry:${g?.permit?.permit}`, g?.permit?.expiresAt ?? at, 'policy'));
+        hold(need('policy-gate', `expiry:${g?.permit?.permit}`, renewalAt(g?.permit?.expiresAt ?? at, g?.unused ?? 0), 'policy'));
       }
       break;
     case 'finish': if (s.task?.whenDone === 'end' || s.finished !== 'stop') hold(need('policy-gate', 'finish', at)); break;

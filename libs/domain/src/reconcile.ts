@@ -13,19 +13,20 @@ import { lastAttempt, type Effect } from './effect.js';
 import { fact, type Fact } from './events.js';
 import type { AttemptId, EffectId, StoreTimeMs } from './ids.js';
 import type { Json } from './json.js';
-import { LOOKS_MAX, ownRecoveries } from './needs.js';
+import { ownRecoveries } from './needs.js';
 import { permitStale } from './permit.js';
-import type { OpenCall, RunState } from './run.js';
+import { queued, type OpenCall, type RunState } from './run.js';
 import { toolNamed, type Registry, type ToolMapping } from './tool.js';
 
 export type Validated = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly issues: string };
 export type PlannedCall =
-  | { readonly kind: 'refused'; readonly call: OpenCall; readonly code: 'UNKNOWN_TOOL' | 'TOOL_NOT_OFFERED' | 'ARGUMENTS_NOT_JSON' | 'ARGUMENTS_INVALID'; readonly reason: string }
+  | { readonly kind: 'refused'; readonly call: OpenCall; readonly code: 'REGISTRY_UNAVAILABLE' | 'UNKNOWN_TOOL' | 'TOOL_NOT_OFFERED' | 'ARGUMENTS_NOT_JSON' | 'ARGUMENTS_INVALID'; readonly reason: string }
   | { readonly kind: 'intent'; readonly call: OpenCall; readonly tool: ToolMapping; readonly args: Json; readonly scope: Scope };
 
-/** Plans every call of the last output that has no intent yet. `argsOf` gives the parsed arguments, or undefined where they were not JSON. */
-export function planCalls(s: RunState, registry: Registry, argsOf: (c: OpenCall) => Json | undefined, validate: (t: ToolMapping, args: Json) => Validated): readonly PlannedCall[] {
+/** Plans every call of the last output that has no intent yet. Without a registry each is refused, so that nobody waits. `argsOf` gives the parsed arguments, or undefined where they were not JSON. */
+export function planCalls(s: RunState, registry: Registry | null, argsOf: (c: OpenCall) => Json | undefined, validate: (t: ToolMapping, args: Json) => Validated): readonly PlannedCall[] {
   return s.calls.filter((c) => c.effect === null && c.refused === null).map((call): PlannedCall => {
+    if (registry === null) return { kind: 'refused', call, code: 'REGISTRY_UNAVAILABLE', reason: 'no tool registry is published' };
     const tool = toolNamed(registry, call.tool);
     if (tool === undefined) return { kind: 'refused', call, code: 'UNKNOWN_TOOL', reason: 'no tool of this name is registered' };
     if (s.task !== null && s.task.tools.length > 0 && !s.task.tools.includes(tool.name)) return { kind: 'refused', call, code: 'TOOL_NOT_OFFERED', reason: 'this run does not offer the tool' };
@@ -43,9 +44,9 @@ export function scopeOf(t: ToolMapping, args: Json): Scope {
   return { target: t.target, fields: Object.fromEntries(t.scopeFields.map((f) => [f, (Object.hasOwn(o, f) ? o[f] : null) ?? null])) };
 }
 
-/** Effects whose permit lets an attempt start now. The store checks the rest in the attempt's own transaction. */
+/** Effects whose permit lets an attempt start now, of those that hold the same only the first. The store checks the rest in the attempt's own transaction. */
 export const startable = (s: RunState, now: StoreTimeMs): readonly Effect[] =>
-  s.status !== 'active' || s.boundary.length > 0 ? [] : Object.values(s.effects).filter((e) => e.permit !== null && (e.stage === 'permitted' || e.stage === 'unknown') && !permitStale(s, e.permit) && e.permit.expiresAt > now);
+  s.status !== 'active' || s.boundary.length > 0 ? [] : Object.values(s.effects).filter((e) => e.permit !== null && (e.stage === 'permitted' || e.stage === 'unknown') && !permitStale(s, e.permit) && e.permit.expiresAt > now && !queued(s, e));
 
 export type Outcome =
   | { readonly kind: 'observed'; readonly ok: boolean; readonly text: ContentRef; readonly receipt: ContentRef | null }
@@ -69,7 +70,7 @@ export function personNeeded(s: RunState, e: Effect, now: StoreTimeMs): string |
   if (e.stage !== 'unknown' || e.needsPerson !== null) return null;
   const own = ownRecoveries(s, e, now);
   if (own.look || own.again || own.later) return null;
-  return e.looks >= LOOKS_MAX ? `${e.looks} looks gave no settling answer` : `its contract (${e.contract.kind}) lets the system neither ask nor repeat: only a receipt or a person can tell`;
+  return `its contract (${e.contract.kind}) lets the system neither ask nor repeat: only a receipt or a person can tell`;
 }
 
 /** What the owner of an attempt records when it has an outcome. If the attempt was declared unknown meanwhile, the late word is evidence (R2). */

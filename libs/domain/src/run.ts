@@ -43,6 +43,8 @@ export interface Generation {
   readonly owner: string | null;
   readonly startedAt: StoreTimeMs | null;
   readonly leaseMs: number;
+  /** Permits in a row that ran out before anybody used them. */
+  readonly unused: number;
 }
 
 export type LineageItem =
@@ -139,6 +141,8 @@ export interface RunState {
   readonly boundary: readonly Boundary[];
   readonly checkpoint: { readonly checkpoint: CheckpointId; readonly cut: number; readonly manifest: Digest } | null;
   readonly duplicates: number;
+  /** Services that gave up on this run since they last got further with it. */
+  readonly deadLetters: { readonly [service: string]: { readonly count: number; readonly at: StoreTimeMs } };
 }
 
 export const emptyRun = (tenant: TenantId, run: RunId): RunState => ({
@@ -146,8 +150,18 @@ export const emptyRun = (tenant: TenantId, run: RunId): RunState => ({
   route: null, segment: 0, segmentRoute: null, segments: [], lineage: null, lineages: 0, generation: null, generations: 0,
   failures: { count: 0, retryAt: null, lastCode: null, refusesLineage: false }, finished: null, inputs: [], calls: [], effects: {}, history: [], historyOmitted: 0,
   approvals: {}, denials: [], denialsOmitted: 0, findings: [], receiptsPending: [], requests: [], continuationWanted: false, blocked: null, paused: null,
-  budget: openBudget(NOTHING), settle: [], workspace: null, authorityRevision: 0, boundary: [], checkpoint: null, duplicates: 0,
+  budget: openBudget(NOTHING), settle: [], workspace: null, authorityRevision: 0, boundary: [], checkpoint: null, duplicates: 0, deadLetters: {},
 });
 
+/** Waits behind another effect that holds the same part of the run: one in flight, or an earlier one that may start first. */
+export function queued(s: RunState, e: Effect): boolean {
+  if (e.holds === undefined) return false;
+  let earlier = true;
+  for (const x of Object.values(s.effects)) {
+    if (x.effect === e.effect) { earlier = false; continue; }
+    if (x.holds === e.holds && (x.stage === 'in-flight' || (earlier && x.permit !== null && (x.stage === 'permitted' || x.stage === 'unknown')))) return true;
+  }
+  return false;
+}
 export const effectOfCall = (s: RunState, c: OpenCall): Effect | undefined => (c.effect === null ? undefined : s.effects[c.effect]);
 export const unresolvedOf = (s: RunState): readonly Effect[] => Object.values(s.effects).filter((e) => e.stage === 'in-flight' || e.stage === 'unknown');

@@ -17,7 +17,7 @@ import type { CapabilityProfile, OutputPart, Route } from './provider.js';
 import { planCalls, recordOutcome, startable, type Outcome } from './reconcile.js';
 import { emptyRun, type RunState } from './run.js';
 import { modelOf, type PolicyDocument, type ProfilesDocument, type TenantState } from './tenant.js';
-import type { ToolMapping } from './tool.js';
+import { holdsOf, type ToolMapping } from './tool.js';
 import { whoseMove } from './turn.js';
 import { plus, minus, NOTHING, type Amounts } from './budget.js';
 
@@ -183,7 +183,7 @@ export class History {
       if (p.kind === 'refused') return fact('call.refused', { call: p.call.call, generation: p.call.generation, tool: p.call.tool, code: p.code, reason: p.reason, facts: {} });
       const args = this.content(plain(p.args), 'tool-arguments');
       const mapping = { registryRevision: registry.revision, mappingRevision: 1, server: 's', schemaDigest: p.tool.schemaDigest };
-      return fact('effect.intended', { effect: this.id('eff'), call: p.call.call, generation: p.call.generation, tool: p.tool.name, mapping, contract: p.tool.contract, scope: { target: p.scope.target, fields: {} }, scopeKey: digest({ ...p.scope } as Json), args, subject: digest({ tool: p.tool.name, args: args.commitment }), key: this.id('key'), world: s.world, amounts: { usd_micros: 1, tokens: 0, calls: 1 } });
+      return fact('effect.intended', { effect: this.id('eff'), call: p.call.call, generation: p.call.generation, tool: p.tool.name, mapping, contract: p.tool.contract, scope: { target: p.scope.target, fields: {} }, scopeKey: digest({ ...p.scope } as Json), args, subject: digest({ tool: p.tool.name, args: args.commitment }), key: this.id('key'), world: s.world, amounts: { usd_micros: 1, tokens: 0, calls: 1 }, ...(holdsOf(p.tool) === undefined ? {} : { holds: 'workspace' as const }) });
     }));
     return true;
   }

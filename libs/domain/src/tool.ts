@@ -29,6 +29,9 @@ export interface ToolMapping {
   readonly costUsdMicros: number;
 }
 
+/** Tools that leave a new workspace behind go one after the other: each starts from the state that the one before left. */
+export const holdsOf = (t: ToolMapping): 'workspace' | undefined => (t.connector.kind !== 'http' && !(t.connector.config as { readonly readOnly?: boolean } | null)?.readOnly ? 'workspace' : undefined);
+
 /** What a request pins. */
 export interface PinnedMapping {
   readonly registryRevision: number;

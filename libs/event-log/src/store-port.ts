@@ -12,7 +12,7 @@ import type { Amounts, ContentRef, Digest, EffectId, EventClass, EventEnvelope, 
 import type { PreparedAppend, StoredContent, StreamHead } from './ports.js';
 
 /** Names the meaning of a snapshot's text. Raise it with every change of the fold or of RunState: older snapshots are then passed over. */
-export const FOLD_SCHEMA = 'run/2';
+export const FOLD_SCHEMA = 'run/3';
 export const PAGE_EVENTS_MAX = 512;
 /** Bytes of event data in one page; a page holds at least one event. */
 export const PAGE_BYTES_MAX = 512 * 1024;
@@ -60,6 +60,8 @@ export interface DecisionView extends LoadedRun {
 /** A run that lost acknowledged events to a failover or restore, as `eventId`, which the bus still has, shows. */
 export interface Suspect { readonly tenant: TenantId; readonly stream: StreamId; readonly eventId: EventId; readonly why: string; readonly since: number }
 export interface DueNeed extends Need { readonly tenant: TenantId; readonly stream: StreamId }
+/** A place in the order of due needs. */
+export type NeedAt = Pick<DueNeed, 'dueAt' | 'tenant' | 'stream' | 'reason'>;
 export interface PositionedEvent { readonly event: EventEnvelope; readonly position: number; readonly class: EventClass; readonly wake: string }
 export interface ListedRun { readonly stream: StreamId; readonly revision: number; readonly head: Digest; readonly createdAt: number }
 export interface StoredCheckpoint { readonly checkpoint: string; readonly version: number; readonly cut: number; readonly sealedRevision: number; readonly manifest: string; readonly manifestDigest: Digest }
@@ -77,8 +79,8 @@ export interface EventStoreReads {
   /** Events after a position of the lane, in commit order without holes. */
   readByPosition(lane: number, after: number, limit: number): Promise<readonly PositionedEvent[]>;
   decisionView(query: DecisionQuery): Promise<DecisionView>;
-  /** Work that has been due for at least `olderThanMs`, longest due first. */
-  needsDue(service: ServiceName, olderThanMs: number, limit: number): Promise<readonly DueNeed[]>;
+  /** Work that has been due for at least `olderThanMs`, longest due first, from the row behind `after` on. */
+  needsDue(service: ServiceName, olderThanMs: number, limit: number, after?: NeedAt): Promise<readonly DueNeed[]>;
   needsOf(tenant: TenantId, stream: StreamId): Promise<readonly Need[]>;
   openEffects(tenant: TenantId, scopeKeys: readonly Digest[] | 'all'): Promise<readonly TenantOpenEffect[]>;
   account(tenant: TenantId): Promise<Amounts>;

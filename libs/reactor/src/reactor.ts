@@ -9,7 +9,7 @@ import { NestFactory } from '@nestjs/core';
 import { Payload, type MicroserviceOptions } from '@nestjs/microservices';
 import { context, propagation } from '@opentelemetry/api';
 import { BusExceptionFilter, connectBus, OnRunEvent, RunEventsStrategy, RunQueue, startSweep, troubleOf, type Bus, type DeadLetter, type RunEvent } from '@n17q/bus';
-import { clip, fact, runOf, type Reactor, type RunId, type TenantId, type Trace } from '@n17q/domain';
+import { clip, fact, runOf, runStream, type Reactor, type RunId, type TenantId, type Trace } from '@n17q/domain';
 import { BusStore, ServiceLog, type OutsideContent } from '@n17q/event-log';
 import { serviceLogger, type Log } from './log.js';
 import type { Running } from './main.js';
@@ -66,7 +66,10 @@ export async function startReactor(spec: ReactorSpec, settings: Settings): Promi
   const sweepMs = numberSetting(settings, 'N17Q_SWEEP_MS', 1_000, 50, 3_600_000);
   const sweep = startSweep({
     service: spec.service, queue, everyMs: sweepMs, olderThanMs: numberSetting(settings, 'N17Q_SWEEP_OLDER_MS', 500, 0, 3_600_000), limit: 200,
-    fetch: async (q) => { const due = await store.needsDue(q.olderThanMs, q.limit); return [...new Map(due.map((n) => [`${n.tenant} ${n.stream}`, { tenant: n.tenant, run: runOf(n.stream) ?? '' }])).values()]; },
+    fetch: async ({ olderThanMs, limit, after }) => {
+      const due = await store.needsDue(olderThanMs, limit, after === null ? undefined : { ...after, stream: runStream(after.run) });
+      return due.map((n) => ({ tenant: n.tenant, run: runOf(n.stream) ?? '', reason: n.reason, dueAt: n.dueAt }));
+    },
     handle: (r) => react(r.tenant, r.run),
     onFound: (n) => { if (n > 0) logger.debug({ found: n }, 'found by sweep'); },
     onTrouble: (e, r) => { const t = troubleOf(e); logger.warn({ run: r?.run, code: t.code, message: t.message }, 'sweep'); },

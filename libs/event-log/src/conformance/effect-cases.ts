@@ -1,6 +1,8 @@
 /** What the gate and the sweeps rest on: open effects, needs, accounts, and one view of all of it. */
 import assert from 'node:assert/strict';
 import type { Need } from '@n17q/contracts';
+import type { StreamId } from '@n17q/domain';
+import type { NeedAt } from '../store-port.js';
 import { appended, refusedWith, storeCase, type StoreCase } from './case.js';
 import { digest, draft, newRun, newTenant, note, openEffect, prepare } from './draft.js';
 
@@ -71,10 +73,10 @@ export const EFFECT_CASES: readonly StoreCase[] = [
     const later = now + 3_600_000;
     const put = async (upsert: readonly Need[], remove: readonly { service: string; reason: string }[] = [], stream = run): Promise<void> => void appended(await store.append(await draft(store, t, stream, { needs: { upsert, remove } })));
     await put([need('decide', now - 500), need('wait', later, 'policy')]);
-    await put([need('decide', now + 9000), need('wait', later + 5, 'budget')]);
-    assert.deepEqual(await store.needsOf(t, run), [need('decide', now - 500), need('wait', later, 'budget')]);
+    await put([need('decide', now + 9000), need('wait', later + 5, 'profiles')]);
+    assert.deepEqual(await store.needsOf(t, run), [need('decide', now - 500), need('wait', later, 'profiles')]);
     await put([need('decide', now + 9000)], [{ service: 'policy-gate', reason: 'decide' }]);
-    assert.deepEqual(await store.needsOf(t, run), [need('decide', now + 9000), need('wait', later, 'budget')]);
+    assert.deepEqual(await store.needsOf(t, run), [need('decide', now + 9000), need('wait', later, 'profiles')]);
     await put([need('wait', later, 'policy')], [], other);
     const due = async (): Promise<unknown[]> => (await store.needsDue('policy-gate', 0, 1000)).filter((n) => n.tenant === t).map((n) => [n.stream, n.reason]);
     assert.deepEqual(await due(), []);
@@ -84,6 +86,43 @@ export const EFFECT_CASES: readonly StoreCase[] = [
     assert.deepEqual((await store.needsDue('policy-gate', 60_000, 1000)).filter((n) => n.tenant === t), []);
     await put([], [{ service: 'policy-gate', reason: 'wait' }], other);
     assert.deepEqual(await due(), []);
+  }),
+  storeCase('RUN-4', 'hands out what waits for the tenant\'s budget only while the balance covers it', async (store) => {
+    const [t, run, other] = [newTenant(), newRun(), newRun()];
+    const later = (await store.now()) + 3_600_000;
+    const put = async (upsert: readonly Need[], stream: StreamId): Promise<void> => void appended(await store.append(await draft(store, t, stream, { needs: { upsert, remove: [] }, releases: ['budget'] })));
+    const grant = async (n: number): Promise<void> => void appended(await store.append(await draft(store, t, 'tenant/budget', { debit: amounts(-n), releases: ['budget'] })));
+    const due = async (): Promise<unknown[]> => (await store.needsDue('policy-gate', 0, 1000)).filter((n) => n.tenant === t).map((n) => n.reason).sort();
+    await put([need('small', later, 'budget:usd_micros:5')], run);
+    await put([need('large', later, 'budget:usd_micros:50')], other);
+    assert.deepEqual(await due(), []);
+    await grant(4);
+    assert.deepEqual(await due(), []);
+    await grant(3);
+    assert.deepEqual(await due(), ['small']);
+    await grant(50);
+    assert.deepEqual(await due(), ['large', 'small']);
+    appended(await store.append(await draft(store, t, newRun(), { debit: amounts(40) }))); // somebody else was faster
+    assert.deepEqual(await due(), ['small']);
+    appended(await store.append(await draft(store, t, run, { debit: amounts(-40), releases: ['budget'] })));
+    assert.deepEqual(await due(), ['large', 'small']);
+    await put([need('late', later, 'budget:usd_micros:57')], newRun()); // what it waits for is there already
+    assert.deepEqual(await due(), ['large', 'late', 'small']);
+  }),
+  storeCase('RUN-4', 'hands out due needs page by page, each once, also those of one due time', async (store) => {
+    const [t, at] = [newTenant(), (await store.now()) - 5000];
+    const names = Array.from({ length: 7 }, (_, i) => `n${String(i)}`);
+    for (const stream of [newRun(), newRun()]) appended(await store.append(await draft(store, t, stream, { needs: { upsert: names.map((n, i) => need(n, at - (i % 2), null, 'context-compiler')), remove: [] } })));
+    const met: string[] = [];
+    let after: NeedAt | undefined;
+    for (let pages = 0; pages < 1000; pages++) {
+      const page = await store.needsDue('context-compiler', 0, 3, after);
+      met.push(...page.filter((n) => n.tenant === t).map((n) => `${n.stream} ${n.reason}`));
+      after = page.at(-1);
+      if (page.length < 3) break;
+    }
+    assert.equal(met.length, 14);
+    assert.equal(new Set(met).size, 14);
   }),
   storeCase('EFF-7', 'shows head, tail, effects, tenant and account as they were at one instant, while others append', async (store) => {
     const [t, run] = [newTenant(), newRun()];

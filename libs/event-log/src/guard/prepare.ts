@@ -130,12 +130,12 @@ export function prepareAppend(p: ParsedAppend, writer: ServiceName, standing: St
     ...base, rows, // what a run that keeps metadata only has let go at its end stays named by its checkpoints
     cites: [...new Set([...citesOf(rows), ...(j.state.status === 'ended' && j.state.retention === 'metadata-only' ? [] : (j.cut?.cites ?? []))])], ...(checkpoint === undefined ? {} : { checkpoint }), ...(snapshot === undefined ? {} : { snapshot }),
     openEffects: j.openEffects, needs: j.needs, requires: [...base.requires, ...j.conditions.requires], ...(j.conditions.validUntil === null ? {} : { validUntil: j.conditions.validUntil }),
-    scopesFree: j.conditions.scopesFree, debit: j.debit, releases: givesBack(j.debit) ? ['budget'] : [], eraseContents: j.eraseContents, wake: wakeOf([...j.needs.upsert], recordedAt),
+    scopesFree: j.conditions.scopesFree, debit: j.debit, releases: givesBack(j.debit) || j.needs.upsert.some((n) => n.waitsFor?.startsWith('budget:')) ? ['budget'] : [], eraseContents: j.eraseContents, wake: wakeOf([...j.needs.upsert], recordedAt),
   };
   return { append, state: j.state };
 }
 
-/** What one run gives back may be what another waits for (BUD-5). */
+/** What one run gives back may be what another waits for (BUD-5), and may have come back while this one decided to wait. */
 const givesBack = (debit: Amounts | null): boolean => debit !== null && DIMENSIONS.some((d) => debit[d] < 0);
 
 function parseManifest(text: string): Manifest | null {

@@ -6,7 +6,7 @@
  * Rows: RUN-1, RUN-4, SEAL-2, SEAL-3, EFF-6, EFF-7, BUD-2, BUD-5.
  */
 import type { AppendOutcome } from '@n17q/contracts';
-import { DIMENSIONS, type Digest, type EventEnvelope, type StoreTimeMs } from '@n17q/domain';
+import { DIMENSIONS, NOTHING, waitCovered, type Digest, type EventEnvelope, type StoreTimeMs } from '@n17q/domain';
 import type { PreparedAppend } from '../ports.js';
 import { classOf, positionText } from '../row.js';
 import { CLOCK_SKEW_MS_MAX, REFUSAL_OF, sealedRevision } from '../prepared.js';
@@ -110,7 +110,8 @@ function takeNeeds(tenant: HeldTenant, stream: HeldStream, p: PreparedAppend, no
   const key = (n: { readonly service: string; readonly reason: string }): string => `${n.service}\u0000${n.reason}`;
   for (const n of p.needs.remove) stream.needs.delete(key(n));
   for (const n of p.needs.upsert) stream.needs.set(key(n), { ...n, dueAt: stream.needs.get(key(n))?.dueAt ?? Math.trunc(n.dueAt) });
+  const balance = { ...NOTHING, ...Object.fromEntries(tenant.account) };
   for (const s of p.releases.length === 0 ? [] : tenant.streams.values()) {
-    for (const [k, n] of s.needs) if ((p.releases as readonly (string | null)[]).includes(n.waitsFor)) s.needs.set(k, { ...n, dueAt: Math.min(n.dueAt, now) });
+    for (const [k, n] of s.needs) if ((p.releases as readonly (string | undefined)[]).includes(n.waitsFor?.split(':')[0]) && waitCovered(n.waitsFor, balance)) s.needs.set(k, { ...n, dueAt: Math.min(n.dueAt, now) });
   }
 }

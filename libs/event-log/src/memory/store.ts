@@ -5,13 +5,13 @@
  * Rows: RUN-1, RUN-4, EFF-6.
  */
 import { canonical, type AppendOutcome, type Need } from '@n17q/contracts';
-import { NOTHING, type Amounts, type Digest, type EventEnvelope, type ServiceName, type StreamId, type TenantId } from '@n17q/domain';
+import { NOTHING, waitCovered, type Amounts, type Digest, type EventEnvelope, type ServiceName, type StreamId, type TenantId } from '@n17q/domain';
 import type { PreparedAppend, StoredContent, StreamHead } from '../ports.js';
 import { checkReadable } from '../readable.js';
 import { flawOf } from '../prepared.js';
 import {
   OPEN_EFFECTS_MAX, PAGE_BYTES_MAX, PAGE_EVENTS_MAX, type ArtifactEntry, type DecisionQuery, type DecisionView, type DueNeed, type EventStorePort, type ListedRun, type LoadedRun, type PositionedEvent,
-  type StoredCheckpoint, type Suspect, type TenantDocument, type TenantOpenEffect,
+  type NeedAt, type StoredCheckpoint, type Suspect, type TenantDocument, type TenantOpenEffect,
 } from '../store-port.js';
 import { judge, take } from './append.js';
 import { emptyStore, emptyTenant, headOf, type HeldStore, type HeldStream, type HeldTenant } from './state.js';
@@ -26,6 +26,7 @@ const paged = <T>(items: readonly T[], limit: number, bytes: (t: T) => number): 
   }
   return page;
 };
+const compareNeeds = (a: NeedAt, b: NeedAt): number => a.dueAt - b.dueAt || (a.tenant !== b.tenant ? (a.tenant < b.tenant ? -1 : 1) : a.stream !== b.stream ? (a.stream < b.stream ? -1 : 1) : a.reason < b.reason ? -1 : a.reason > b.reason ? 1 : 0);
 const sizes = new WeakMap<EventEnvelope, number>();
 function dataBytes(e: EventEnvelope): number {
   const known = sizes.get(e) ?? Buffer.byteLength(canonical(e.data));
@@ -84,10 +85,10 @@ export class MemoryEventStore implements EventStorePort {
       tenant: this.#documents(q.tenant, q.tenantSeen ?? {}), account: this.#account(q.tenant), suspect: this.#isSuspect(q.tenant, q.stream), now: this.clock(),
     };
   }
-  async needsDue(service: ServiceName, olderThanMs: number, limit: number): Promise<readonly DueNeed[]> {
+  async needsDue(service: ServiceName, olderThanMs: number, limit: number, after?: NeedAt): Promise<readonly DueNeed[]> {
     const due: DueNeed[] = [];
-    for (const [tenant, t] of this.held.tenants) for (const s of t.streams.values()) for (const n of s.needs.values()) if (n.service === service && n.dueAt <= this.clock() - olderThanMs) due.push({ tenant, stream: s.stream, ...n });
-    return due.sort((a, b) => a.dueAt - b.dueAt).slice(0, limit);
+    for (const [tenant, t] of this.held.tenants) for (const s of t.streams.values()) for (const n of s.needs.values()) if (n.service === service && n.dueAt <= this.clock() - olderThanMs && waitCovered(n.waitsFor, this.#account(tenant))) due.push({ tenant, stream: s.stream, ...n });
+    return due.filter((n) => after === undefined || compareNeeds(n, after) > 0).sort(compareNeeds).slice(0, limit);
   }
   async needsOf(tenant: TenantId, stream: StreamId): Promise<readonly Need[]> {
     return [...(this.#stream(tenant, stream)?.needs.values() ?? [])].sort((a, b) => (a.service + a.reason < b.service + b.reason ? -1 : 1)).map(({ service, reason, dueAt, waitsFor }) => ({ service, reason, dueAt, waitsFor }));

@@ -15,6 +15,8 @@
  *
  * Rows: RUN-1, RUN-4, SEAL-2, SEAL-3, EFF-6, EFF-7, BUD-2, BUD-5, OPS-2.
  */
+import { WAIT_COVERED } from './tables.sql.js';
+
 export const APPEND = `
 create function n17q.now_ms() returns bigint language sql volatile as $$ select floor(extract(epoch from clock_timestamp()) * 1000)::bigint $$;
 
@@ -252,7 +254,7 @@ begin
   if releasing then
     update needs d set due_at = now_ms
       from (select distinct i_tenant[t.at] as tenant, v as topic from unnest(extras) with ordinality as t(extra, at), jsonb_array_elements_text(t.extra->'releases') v where won[t.at]) as q
-     where d.tenant = q.tenant and d.waits_for = q.topic and d.due_at > now_ms;
+     where d.tenant = q.tenant and d.waits_for is not null and split_part(d.waits_for, ':', 1) = q.topic and d.due_at > now_ms and ${WAIT_COVERED('d')};
   end if;
 
   j := 0;

@@ -8,6 +8,10 @@
  *
  * Rows: RUN-1, SEAL-2, SVC-4.
  */
+/** Of a row of needs: whether what it waits for is there. Only a wait for the tenant's budget (`budget:<dimension>:<least>`) can be unmet when it is due. */
+export const WAIT_COVERED = (row: string): string => `case when ${row}.waits_for like 'budget:%' then
+  coalesce((select a.balance from n17q.accounts a where a.tenant = ${row}.tenant and a.dimension = split_part(${row}.waits_for, ':', 2)), 0) >= split_part(${row}.waits_for, ':', 3)::bigint else true end`;
+
 export const TABLES = `
 create table n17q.store (
   one boolean primary key default true check (one),
@@ -123,7 +127,7 @@ create table n17q.needs (
   primary key (tenant, stream, service, reason)
 );
 create index needs_by_due on n17q.needs (service, due_at);
-create index needs_by_waiting on n17q.needs (tenant, waits_for) where waits_for is not null;
+create index needs_by_waiting on n17q.needs (tenant, split_part(waits_for, ':', 1)) where waits_for is not null;
 
 create table n17q.accounts (
   tenant text not null,

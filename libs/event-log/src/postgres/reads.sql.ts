@@ -1,4 +1,5 @@
 /** One statement per export. None of them takes a lock; each sees one snapshot. */
+import { WAIT_COVERED } from '../migrations/tables.sql.js';
 import { EVENT_COLUMNS } from '../row.js';
 
 /** Index: primary key of streams. */
@@ -49,8 +50,13 @@ select
   n17q.now_ms()::text as now`;
 
 export const ACCOUNT = `select dimension, balance::text as balance from n17q.accounts where tenant = $1`;
-/** Index: needs_by_due. */
-export const NEEDS_DUE = `select tenant, stream, service, reason, due_at::text as due_at, waits_for from n17q.needs where service = $1 and due_at <= n17q.now_ms() - $2::bigint order by due_at limit $3`;
+/**
+ * $3 rows behind the place $4 to $7. What waits for the tenant's budget is due while the balance covers it: what a grant released and others took is not.
+ * Index: needs_by_due, a range from $4 on; rows of one due time are sorted.
+ */
+export const NEEDS_DUE = `
+select tenant, stream, service, reason, due_at::text as due_at, waits_for from n17q.needs
+ where service = $1 and due_at <= n17q.now_ms() - $2::bigint and (due_at, tenant, stream, reason) > ($4::bigint, $5, $6, $7) and ${WAIT_COVERED('n17q.needs')} order by due_at, tenant, stream, reason limit $3`;
 export const NEEDS_OF = `select tenant, stream, service, reason, due_at::text as due_at, waits_for from n17q.needs where tenant = $1 and stream = $2 order by service, reason`;
 /** Index: primary key of streams, range. */
 export const LIST_RUNS = `select stream, revision, head, created_at::text as created_at from n17q.streams where tenant = $1 and stream >= 'run/' and stream < 'run0' and stream > $2 order by stream limit $3`;

@@ -10,7 +10,7 @@ import type { StoredContent, StreamHead } from '../ports.js';
 import { checkReadable } from '../readable.js';
 import { StoreFault } from '../store-fault.js';
 import {
-  OPEN_EFFECTS_MAX, PAGE_BYTES_MAX, PAGE_EVENTS_MAX, type ArtifactEntry, type DecisionQuery, type DecisionView, type DueNeed, type EventStoreReads, type ListedRun, type LoadedRun,
+  OPEN_EFFECTS_MAX, PAGE_BYTES_MAX, PAGE_EVENTS_MAX, type ArtifactEntry, type DecisionQuery, type DecisionView, type DueNeed, type EventStoreReads, type ListedRun, type LoadedRun, type NeedAt,
   type PositionedEvent, type StoredCheckpoint, type Suspect, type TenantOpenEffect,
 } from '../store-port.js';
 import * as sql from './reads.sql.js';
@@ -55,8 +55,9 @@ export class PostgresReads implements EventStoreReads {
   decisionView(query: DecisionQuery): Promise<DecisionView> {
     return this.#view(query, 'all');
   }
-  async needsDue(service: ServiceName, olderThanMs: number, limit: number): Promise<readonly DueNeed[]> {
-    return (await this.#rows<NeedRow>('needs_due', sql.NEEDS_DUE, [service, Math.trunc(olderThanMs), limit])).map(needFrom);
+  async needsDue(service: ServiceName, olderThanMs: number, limit: number, after?: NeedAt): Promise<readonly DueNeed[]> {
+    const at = after ?? { dueAt: -1, tenant: '', stream: '', reason: '' };
+    return (await this.#rows<NeedRow>('needs_due', sql.NEEDS_DUE, [service, Math.trunc(olderThanMs), limit, at.dueAt, at.tenant, at.stream, at.reason])).map(needFrom);
   }
   async needsOf(tenant: TenantId, stream: StreamId): Promise<readonly Need[]> {
     return (await this.#rows<NeedRow>('needs_of', sql.NEEDS_OF, [tenant, stream])).map(needFrom).map(({ service, reason, dueAt, waitsFor }) => ({ service, reason, dueAt, waitsFor }));

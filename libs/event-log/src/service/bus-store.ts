@@ -12,7 +12,7 @@ import { request, storeSubject, type Bus } from '@n17q/bus';
 import type { AppendOutcome, AppendRequest } from '@n17q/contracts';
 import type { ContentRef, EventEnvelope, ServiceName, StreamId, TenantId } from '@n17q/domain';
 import type { StoredContent } from '../ports.js';
-import type { DecisionQuery, DecisionView, DueNeed, ListedRun, LoadedRun, StoredCheckpoint } from '../store-port.js';
+import type { DecisionQuery, DecisionView, DueNeed, ListedRun, LoadedRun, NeedAt, StoredCheckpoint } from '../store-port.js';
 import type { StoreAccess } from './service-log.js';
 
 export const STORE_REQUEST_TIMEOUT_MS = 5_000;
@@ -52,7 +52,7 @@ export class BusStore implements StoreAccess {
   async contents(tenant: TenantId, commitments: readonly string[]): Promise<readonly StoredContent[]> {
     return (await this.ask<readonly WireStoredContent[]>('contents', { tenant, commitments })).map(contentFromWire);
   }
-  needsDue(olderThanMs: number, limit: number): Promise<readonly DueNeed[]> { return this.ask('needs', { olderThanMs, limit }); }
+  needsDue(olderThanMs: number, limit: number, after?: NeedAt): Promise<readonly DueNeed[]> { return this.ask('needs', { olderThanMs, limit, ...(after === undefined ? {} : { after: { dueAt: after.dueAt, tenant: after.tenant, stream: after.stream, reason: after.reason } }) }); }
   registerArtifact(tenant: TenantId, stream: StreamId | null, ref: ContentRef, state: 'pending' | 'complete'): Promise<'pending' | 'complete' | 'erased'> { return this.ask('artifact', { tenant, stream, ref, state }); }
   readEvents(tenant: TenantId, stream: StreamId, afterRevision: number, limit: number): Promise<readonly EventEnvelope[]> { return this.ask('events', { tenant, stream, afterRevision, limit }); }
   listRuns(tenant: TenantId, afterStream: StreamId | '', limit: number): Promise<readonly ListedRun[]> { return this.ask('runs', { tenant, afterStream, limit }); }
