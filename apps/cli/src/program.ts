@@ -3,7 +3,7 @@
  */
 import { Command } from 'commander';
 import { outputOf } from './commands/output.js';
-import type { Verb } from './commands/runs.js';
+import type { Decision, Verb } from './commands/asks.js';
 import { productVersion } from './version.js';
 
 const UP_HELP = `
@@ -12,8 +12,15 @@ N17Q_PROVIDERS_FILE (default providers.json of the data folder), N17Q_TEST_CMD, 
 With N17Q_NATS_URL and N17Q_DATABASE_URL (the owner's) those servers are used; bus passwords come from
 N17Q_NATS_PASSWORDS_FILE, else from the URL (one user for all services), else they are the stack's own.`;
 
+const STATUS_HELP = `
+Exit code: 0 everything runs, 3 nothing runs, 4 something is starting, stopping, gone or silent.`;
+const RUN_HELP = `
+RUN and EFFECT may be given by their first characters, at least 4, where only one begins so.`;
+
 const stack = () => import('./commands/stack.js');
 const runs = () => import('./commands/runs.js');
+const asks = () => import('./commands/asks.js');
+const providers = () => import('./commands/providers.js');
 
 function stackWords(n17q: Command): void {
   n17q.command('up').description('start the local stack and leave it running')
@@ -22,7 +29,7 @@ function stackWords(n17q: Command): void {
     .addHelpText('after', UP_HELP)
     .action(async (o: { separate?: boolean; foreground?: boolean }, c: Command) => (await stack()).upCommand(o, outputOf(c)));
   n17q.command('down').description('stop the local stack').action(async (_o: object, c: Command) => (await stack()).downCommand(outputOf(c)));
-  n17q.command('status').description('what runs, since when, and what is wrong').action(async (_o: object, c: Command) => (await stack()).statusCommand(outputOf(c)));
+  n17q.command('status').description('what runs, since when, and what is wrong').addHelpText('after', STATUS_HELP).action(async (_o: object, c: Command) => (await stack()).statusCommand(outputOf(c)));
   n17q.command('doctor').description('check the store: chain, digests, checkpoints, what it keeps beside the log; changes nothing').action(async (_o: object, c: Command) => (await import('./commands/doctor.js')).doctorCommand(outputOf(c)));
   n17q.command('migrate').description('bring the database of N17Q_DATABASE_URL up to date, with its run-time roles (up does it by itself)')
     .action(async (_o: object, c: Command) => (await stack()).migrateCommand(outputOf(c)));
@@ -41,17 +48,36 @@ function runWords(n17q: Command): void {
   n17q.command('runs').description('all runs, newest first').action(async (_o: object, c: Command) => (await runs()).runsCommand(outputOf(c)));
   n17q.command('show <run>').description('what a run does, waits for, and must not repeat').option('--events', 'all of its events')
     .action(async (run: string, o: { events?: boolean }, c: Command) => (await runs()).showCommand(run, o, outputOf(c)));
+  n17q.command('diff <run>').description('what a run changed in its workspace, against its start').action(async (run: string, _o: object, c: Command) => (await import('./commands/contents.js')).diffCommand(run, outputOf(c)));
+  n17q.command('output <run> [event]').description('what the model and the tools said; with a number of an event, or an effect: that in full')
+    .action(async (run: string, event: string | undefined, _o: object, c: Command) => (await import('./commands/contents.js')).outputCommand(run, event, outputOf(c)));
   n17q.command('finding <run> <effect>').description('say what you found about an effect of unknown outcome; the gate judges it')
     .option('--happened', 'it happened').option('--did-not', 'it did not happen').requiredOption('--evidence <file>', 'what shows it')
-    .action(async (run: string, effect: string, o: { happened?: boolean; didNot?: boolean; evidence: string }, c: Command) => (await runs()).findingCommand(run, effect, o, outputOf(c)));
-  n17q.command('input <run> <text>').description('give a run an input').action(async (run: string, text: string, _o: object, c: Command) => (await runs()).inputCommand(run, text, outputOf(c)));
+    .action(async (run: string, effect: string, o: { happened?: boolean; didNot?: boolean; evidence: string }, c: Command) => (await asks()).findingCommand(run, effect, o, outputOf(c)));
+  n17q.command('input <run> <text>').description('give a run an input').action(async (run: string, text: string, _o: object, c: Command) => (await asks()).inputCommand(run, text, outputOf(c)));
+  n17q.command('note <run> <text>').description('leave a note, which informs and asks for nothing').option('--people', 'for people alone; the model is not shown it')
+    .action(async (run: string, text: string, o: { people?: boolean }, c: Command) => (await asks()).noteCommand(run, text, o, outputOf(c)));
+  n17q.command('plan <run> <steps...>').description('replace a run\'s plan, one argument a step').action(async (run: string, steps: string[], _o: object, c: Command) => (await asks()).planCommand(run, steps, outputOf(c)));
   for (const verb of Object.keys(VERBS) as Verb[]) {
     n17q.command(`${verb} <run>`).description(VERBS[verb]).option('--reason <text>', 'why', 'asked on the command line')
-      .action(async (run: string, o: { reason: string }, c: Command) => (await runs()).askCommand(verb, run, o, outputOf(c)));
+      .action(async (run: string, o: { reason: string }, c: Command) => (await asks()).askCommand(verb, run, o, outputOf(c)));
   }
-  n17q.command('provider').description('model accounts of the local tenant')
-    .command('remove <account>').description('take a model account away; runs go on with another one, if there is one')
-    .action(async (account: string, _o: object, c: Command) => (await runs()).removeProvider(account, outputOf(c)));
+  for (const [word, text] of Object.entries(DECISIONS)) {
+    n17q.command(`${word} <run> <approval>`).description(text).option('--note <text>', 'why')
+      .action(async (run: string, approval: string, o: { note?: string }, c: Command) => (await asks()).decideCommand(word as Decision, run, approval, o, outputOf(c)));
+  }
+}
+
+const DECISIONS: { readonly [D in Decision]: string } = { approve: 'approve what a run asks for', reject: 'reject what a run asks for', revoke: 'take an approval back before it is used' };
+
+function providerWords(n17q: Command): void {
+  const provider = n17q.command('provider').description('model accounts of the local tenant: list, add, remove');
+  provider.command('list').description('accounts, their models, whether their keys are there').action(async (_o: object, c: Command) => (await providers()).listProviders(outputOf(c)));
+  provider.command('add <account>').description('describe a model account, or change it; a running stack uses it at once')
+    .requiredOption('--model <name...>', 'its models, the preferred one first').option('--endpoint <url>', 'where it is, if not at the provider\'s own address').option('--key-stdin', 'read its key from standard input; else put it into the file that is named then')
+    .action(async (account: string, o: { model: string[]; endpoint?: string; keyStdin?: boolean }, c: Command) => (await providers()).addProvider(account, o, outputOf(c)));
+  provider.command('remove <account>').description('take a model account away; runs go on with another one, if there is one')
+    .action(async (account: string, _o: object, c: Command) => (await providers()).removeProvider(account, outputOf(c)));
 }
 
 export function program(): Command {
@@ -60,9 +86,11 @@ export function program(): Command {
     .version(productVersion(), '-V, --version')
     .option('--json', 'answer with JSON')
     .configureOutput({ outputError: (text, write) => write(`n17q: ${text.replace(/^error: /u, '').trim().replace(/\.?\s*\n\s*/gu, ' ').replace(/\.$/u, '')}; ./n17q --help lists the commands.\n`) })
+    .addHelpText('after', RUN_HELP)
     .exitOverride();
   stackWords(n17q);
   runWords(n17q);
+  providerWords(n17q);
   n17q.command('demo').description('the main job before your eyes: a coding run that survives kills, on a stack of its own')
     .option('--repo <path>', 'work on a clone of this git repository instead of the sample; the path is only read')
     .option('--test-cmd <cmd>', 'how its tests are run')

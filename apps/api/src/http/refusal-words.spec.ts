@@ -7,6 +7,7 @@ describe('a refusal for a person', () => {
   it.each([
     ['input.received', 'the run has ended; input.received can no longer land', /^The run has ended and takes no input any more\. .*start a new run\.$/u],
     ['plan.changed', 'the run has ended; plan.changed can no longer land', /takes no change of its plan any more/u],
+    ['run.end-requested', 'the run has ended; run.end-requested can no longer land', /^The run has ended already: there is nothing to end\.$/u],
     ['run.pause-requested', 'the run is paused already', /^The run is paused already: ask it to resume/u],
     ['approval.decided', 'no approval ap-1 waits for a decision', /^No approval of this name waits/u],
     ['approval.revoked', 'no approval ap-1', /^No approval of this name waits/u],

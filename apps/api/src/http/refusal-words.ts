@@ -15,6 +15,7 @@ const ASKED: { readonly [T in EventType]?: string } = {
 
 /** The store's reasons that a person can meet, each by how it begins. */
 const REASONS: readonly (readonly [begins: string, words: (asked: string) => string])[] = [
+  ['the run has ended; run.end-requested', () => 'The run has ended already: there is nothing to end.'],
   ['the run has ended', (asked) => `The run has ended and takes no ${asked} any more. Notes, receipts, and findings on effects of unknown outcome still land; for anything else start a new run.`],
   ['the run exists already', () => 'A run of this name exists already: look at it, or ask again without the name.'],
   ['the run is paused already', () => 'The run is paused already: ask it to resume when it should go on.'],

@@ -5,8 +5,11 @@ import { isSupervised, readState } from '../stack/state.js';
 import { readTokens } from '../stack/tokens.js';
 import { line } from '../terminal/plain.js';
 import { Trouble } from '../trouble.js';
+import { theOne } from './names.js';
 
 export interface Reach { readonly tenant: string; readonly client: N17qClient }
+
+export const isRemote = (): boolean => (process.env['N17Q_API_URL'] ?? '') !== '';
 
 /** One client per tenant that the local tokens speak for, the local tenant first; those of past demos after it. */
 export function reaches(): readonly Reach[] {
@@ -24,30 +27,58 @@ export function reaches(): readonly Reach[] {
   return readTokens(places.tokens).map((t) => ({ tenant: t.tenant, client: new N17qClient({ baseUrl: apiUrl, token: t.token }) }));
 }
 
+/** The tenant that `run` and `provider` speak for. */
+export function ownReach(): Reach {
+  const [own] = reaches();
+  if (own === undefined) throw new Trouble('No token is known for a tenant: ./n17q up makes one.');
+  return own;
+}
+
+const PAGE = 500;
+const PAGES_MAX = 40;
+async function runsOf(client: N17qClient): Promise<readonly string[]> {
+  const runs: string[] = [];
+  let after: string | undefined;
+  for (let pages = 0; pages < PAGES_MAX; pages++) {
+    const page = await client.listRuns({ limit: PAGE, ...(after === undefined ? {} : { after }) });
+    runs.push(...page.runs.map((r) => r.run));
+    if (page.next === null) break;
+    after = page.next;
+  }
+  return runs;
+}
+
 const isAbsent = (e: unknown): boolean => e instanceof N17qProblem && e.code === 'NOT_FOUND';
 
-/** The client whose tenant has the run, with what `ask` gave there. */
-export async function withRun<T>(run: string, ask: (client: N17qClient) => Promise<T>): Promise<T> {
-  return said(async () => {
-    for (const { client } of reaches()) {
-      try {
-        await client.run(run);
-      } catch (e) {
-        if (isAbsent(e)) continue;
-        throw e;
-      }
-      return ask(client);
+async function whose(given: string): Promise<{ readonly client: N17qClient; readonly run: string }> {
+  const all = reaches();
+  for (const { client } of all) {
+    try {
+      return { client, run: (await client.run(given)).run };
+    } catch (e) {
+      if (!isAbsent(e)) throw e;
     }
-    throw new Trouble(`There is no run ${line(run, 80)}: ./n17q runs lists them.`);
+  }
+  const owners = new Map<string, N17qClient>();
+  for (const { client } of all) for (const run of await runsOf(client)) owners.set(run, client);
+  const run = theOne(given, [...owners.keys()], 'run', './n17q runs lists them');
+  return { client: owners.get(run) as N17qClient, run };
+}
+
+/** What `ask` gave for the run that `given` names, whole or by its beginning, at the tenant that has it. */
+export function withRun<T>(given: string, ask: (client: N17qClient, run: string) => Promise<T>): Promise<T> {
+  return said(async () => {
+    const { client, run } = await whose(given);
+    return ask(client, run);
   });
 }
 
-/** What the API refused, or that it did not answer, as a sentence. */
+/** What the API refused, or that it did not answer, as a sentence with the code at its end. */
 export async function said<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (e) {
-    if (e instanceof N17qProblem) throw new Trouble(`${line(e.detail, 400)} (${e.code})`);
+    if (e instanceof N17qProblem) throw new Trouble(`${line(e.detail, 600)} (${e.code})`);
     if (e instanceof N17qUnreachable) throw new Trouble(`The API does not answer (${line(e.message, 300)}): ./n17q status says what runs.`);
     throw e;
   }

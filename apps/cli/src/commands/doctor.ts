@@ -1,6 +1,7 @@
 /** Checks the store of the local stack, or of N17Q_DATABASE_URL, tenant by tenant. It changes nothing. Rows: SVC-5. */
 import { FolderArtifactStore } from '@n17q/artifacts';
 import { examine, PostgresEventStore, type Examination } from '@n17q/event-log';
+import { urlOf } from '../stack/forms.js';
 import { dataDir, placesIn } from '../stack/places.js';
 import { readSecrets } from '../stack/secrets.js';
 import { isSupervised, readState } from '../stack/state.js';
@@ -9,21 +10,25 @@ import { line } from '../terminal/plain.js';
 import { Trouble } from '../trouble.js';
 import type { Output } from './output.js';
 
+/** The database in the role that only reads. `given`: N17Q_DATABASE_URL; `address`: of the stack's own server, if it runs. */
+export function readerUrlOf(given: string | undefined, address: string | undefined, password: string): string {
+  const whole = given !== undefined && given !== '' ? urlOf('N17Q_DATABASE_URL', given, ['postgres:', 'postgresql:']).href : address === undefined ? undefined : `postgres://${address}/n17q`;
+  if (whole === undefined) throw new Trouble('The stack is not running: ./n17q up starts it.');
+  const url = new URL(whole);
+  url.username = 'n17q_reader';
+  url.password = password;
+  return url.href;
+}
+
 function readerUrl(): string {
   const places = placesIn(dataDir());
   const secrets = readSecrets(places.secrets);
   if (secrets === undefined) throw new Trouble('There is no local stack here: ./n17q up makes one.');
-  const given = process.env['N17Q_DATABASE_URL'];
   const state = readState(places.state);
-  const address = isSupervised(state) ? state.parts.find((p) => p.name === 'Postgres')?.address : undefined;
-  if (given === undefined && address === undefined) throw new Trouble('The stack is not running: ./n17q up starts it.');
-  const url = new URL(given ?? `postgres://${address}/n17q`);
-  url.username = 'n17q_reader';
-  url.password = secrets.roles.reader;
-  return url.href;
+  return readerUrlOf(process.env['N17Q_DATABASE_URL'], isSupervised(state) ? state.parts.find((p) => p.name === 'Postgres')?.address : undefined, secrets.roles.reader);
 }
 
-const text = (tenant: string, e: Examination): string => [
+export const examinationText = (tenant: string, e: Examination): string => [
   `${line(tenant, 80)}: ${e.events} events in ${e.streams} streams, ${e.checkpoints} checkpoints, ${e.contents} contents looked at`,
   ...e.findings.map((f) => `${f.wrong ? '! ' : '  '}${line(f.stream, 80)} ${f.check}: ${line(f.words, 400)}`),
   e.findings.some((f) => f.wrong) ? 'Something is wrong. Nothing was changed.' : 'Nothing is wrong.',
@@ -38,7 +43,7 @@ export async function doctorCommand(out: Output): Promise<void> {
     const tenants = [...new Set(readTokens(places.tokens).map((t) => t.tenant))];
     const found: { tenant: string; examination: Examination }[] = [];
     for (const tenant of tenants) found.push({ tenant, examination: await examine(store, tenant, artifacts) });
-    out.answer({ tenants: found }, () => found.map((f) => text(f.tenant, f.examination)).join('\n'));
+    out.answer({ tenants: found }, () => found.map((f) => examinationText(f.tenant, f.examination)).join('\n'));
     if (found.some((f) => f.examination.findings.some((x) => x.wrong))) process.exitCode = 1;
   } finally {
     await store.close();

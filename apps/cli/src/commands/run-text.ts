@@ -1,49 +1,62 @@
-/** A run and its events as text for a terminal. Everything in it that somebody else wrote passes `plain` or `line`. */
+/** A run as text for a terminal. Everything in it that somebody else wrote passes `plain` or `line`. */
 import type { http } from '@n17q/contracts';
-import type { EventEnvelope } from '@n17q/domain';
 import { line, plain, table } from '../terminal/plain.js';
+import { blockedAdvice, commandsFor, pausedAdvice, type Setup } from './advice.js';
+import { amount, count } from './amounts.js';
 
 const short = (text: string, max = 100): string => line(text, max);
 const indent = (text: string): string => text.split('\n').map((l) => `  ${l}`).join('\n');
+const plural = (n: number, what: string): string => `${count(n)} ${what}${n === 1 ? '' : 's'}`;
 
-function effectLines(e: http.RunView['effects'][number]): string {
+function effectLines(run: string, e: http.RunView['effects'][number]): string {
   return [
-    `${e.effect}  ${short(e.tool)} on ${short(e.scope.target)}: ${e.stage}${e.unresolved ? ' (UNRESOLVED)' : ''}, contract ${e.contract.kind}, attempts ${e.attempts.length}, looks ${e.looks}`,
+    `${e.effect}  ${short(e.tool)} on ${short(e.scope.target)}: ${e.stage}${e.unresolved ? ' (UNRESOLVED)' : ''}, contract ${e.contract.kind}, ${plural(e.attempts.length, 'attempt')}, ${plural(e.looks, 'look')}`,
     ...(e.unresolved ? [`  may do by itself: ${e.allowed.map((a) => short(a)).join(', ') || 'nothing'}`] : []),
     ...(e.prohibited === null ? [] : [`  prohibited: ${short(e.prohibited, 200)}`]),
-    ...(e.needsPerson === null ? [] : [`  needs a person: ${short(e.needsPerson, 200)}`, `  ./n17q finding RUN ${e.effect} --happened|--did-not --evidence FILE`]),
+    ...(e.needsPerson === null ? [] : [`  needs a person: ${short(e.needsPerson, 200)}`]),
+    ...(e.stage === 'unknown' ? [`  ./n17q finding ${run} ${e.effect} --happened|--did-not --evidence FILE`] : []),
   ].join('\n');
 }
 
-export function runText(v: http.RunView): string {
+function standing(v: http.RunView, setup: Setup | null): readonly string[] {
+  const lines = v.paused === null ? [] : [`  paused: ${short(v.paused.reason, 200)} (${short(v.paused.code)})`, `  to do: ${pausedAdvice(v.run, v.paused.code)}`];
+  if (v.blocked === null) return lines;
+  const { why, todo } = blockedAdvice(v.run, v.blocked, setup);
+  return [...lines, `  it stands still: ${short(why, 300)} (${short(v.blocked.code)})`, `  to do: ${short(todo, 600)}`];
+}
+
+/** What each need of the run means; an unknown one is said as it is. */
+const NEEDS: { readonly [reason: string]: string } = {
+  seal: 'seals a checkpoint', lease: 'waits for an answer, until the claim runs out', look: 'asks the world', attempt: 'sends', expiry: 'judges anew when a permit runs out', recover: 'decides on the next look', repeat: 'decides on a repetition',
+  person: 'hands an effect to a person', rejudge: 'judges anew', judge: 'judges an effect', approval: 'waits for an approval', receipts: 'takes receipts in', findings: 'works on findings', settle: 'settles the budget', requests: 'judges what people asked for',
+  intend: 'states what the calls would do', compile: 'prepares the context', failing: 'judges a failing model', generation: 'judges the next model call', generate: 'calls the model', finish: 'closes the run', blocked: 'waits for a change',
+};
+const waitLine = (w: http.RunView['waits'][number]): string => `${w.service} ${NEEDS[w.reason] ?? short(w.reason, 120)}${w.dueAt === null ? '' : `, due ${w.dueAt.slice(11, 19)}`}`;
+
+/** `setup`: see Setup; the advice of a run that stands still names its files. */
+export function runText(v: http.RunView, setup: Setup | null = null): string {
   const section = (title: string, rows: readonly string[]): readonly string[] => (rows.length === 0 ? [] : ['', `${title}:`, ...rows.map(indent)]);
   const effects = v.unresolved.length > 0 ? v.unresolved : v.effects;
+  const approvals = v.approvals.filter((a) => a.stage !== 'spent');
+  const commands = commandsFor(v.actions);
   return [
     `run ${v.run}  ${short(v.title)}`,
-    `  ${v.status}${v.ended === null ? '' : ` (${v.ended.how}${v.ended.withUnknowns ? ', WITH UNKNOWN EFFECTS' : ''}: ${short(v.ended.reason, 160)})`}, ${short(v.move.words, 200)}`,
-    ...(v.paused === null ? [] : [`  paused: ${short(v.paused.reason, 200)} (${short(v.paused.code)})`]),
-    ...(v.blocked === null ? [] : [`  blocked: ${short(v.blocked.reason, 200)} (${short(v.blocked.code)}), waits for ${v.blocked.waitsFor}`]),
+    `  ${v.status}${v.ended === null ? '' : ` (${v.ended.how}${v.ended.withUnknowns ? ', WITH UNKNOWN EFFECTS' : ''}: ${short(v.ended.reason, 160)})`}${v.blocked === null && v.paused === null ? `, ${short(v.move.words, 200)}` : ''}`,
+    ...standing(v, setup),
     `  revision ${v.revision}, checkpoint ${v.checkpoint === null ? 'none' : `at ${v.checkpoint.cut}`}, retention ${v.retention}, world ${short(v.world)}`,
     ...section('goal', v.goal === null ? [] : [v.goal.text === null ? `(${v.goal.gone ?? 'gone'})` : plain(v.goal.text).slice(0, 2000)]),
-    ...section('segments', v.segments.length === 0 ? [] : [table(v.segments.map((s) => [String(s.segment), short(s.route.account), short(s.route.model), `${s.generations} outputs`, `${s.effects} effects`, `${s.unknowns} unknown`, `${s.inputTokens} + ${s.outputTokens} tokens`]))]),
-    ...section(v.unresolved.length > 0 ? 'unresolved effects' : 'effects of the turn', effects.map(effectLines)),
-    ...section('approvals', v.approvals.map((a) => `${a.approval}  ${a.stage} for ${a.effect}`)),
+    ...section('plan', v.plan.map((step, i) => `${i + 1}. ${short(step, 300)}`)),
+    ...section('segments', v.segments.length === 0 ? [] : [table(v.segments.map((s) => [String(s.segment), short(s.route.account), short(s.route.model), plural(s.generations, 'output'), plural(s.effects, 'effect'), `${s.unknowns} unknown`, `${count(s.inputTokens)} + ${count(s.outputTokens)} tokens`]))]),
+    ...section(v.unresolved.length > 0 ? 'unresolved effects' : 'effects of the turn', effects.map((e) => effectLines(v.run, e))),
+    ...section('approvals', approvals.map((a) => `${a.approval}  ${a.stage} for ${a.effect}${a.stage === 'requested' ? `\n  ./n17q output ${v.run} ${a.effect} shows what it would do; ./n17q approve|reject ${v.run} ${a.approval}` : ''}`)),
     ...section('findings', v.findings.map((f) => `${f.finding}  ${f.verdict} of ${f.effect}, by ${short(f.by.id)}: ${f.stage}`)),
     ...section('denials', v.denials.map((d) => `at ${d.revision}: ${short(d.reason, 200)} (${short(d.code)})`)),
-    ...section('waits', v.waits.map((w) => `${w.service}: ${short(w.reason, 120)}${w.waitsFor === null ? '' : `, for ${w.waitsFor}`}${w.dueAt === null ? '' : `, due ${w.dueAt}`}`)),
-    ...section('budget', [table([['', 'granted', 'used', 'reserved', 'left'], ...(['usd_micros', 'tokens', 'calls'] as const).map((d) => [d, String(v.budget.granted[d]), String(v.budget.used[d]), String(v.budget.reserved[d]), String(v.budget.left[d])])])]),
-    ...section('you may', v.actions.length === 0 ? [] : [v.actions.join(', ')]),
+    ...section('next', v.waits.filter((w) => w.reason !== 'blocked').map(waitLine)),
+    ...section('budget', [table([['', 'granted', 'used', 'reserved', 'left'], ...(['usd_micros', 'tokens', 'calls'] as const).map((d) => [d === 'usd_micros' ? 'dollars' : d, amount(d, v.budget.granted[d]), amount(d, v.budget.used[d]), amount(d, v.budget.reserved[d]), amount(d, v.budget.left[d])])])]),
+    ...section('you may', commands.length === 0 ? [] : [`${commands.join(', ')}   (./n17q COMMAND ${v.run} …)`]),
   ].join('\n');
 }
 
-/** The telling words of an event's data. */
-function gist(e: EventEnvelope): string {
-  const d = e.data as { readonly [k: string]: unknown };
-  const words = ['tool', 'stage', 'code', 'reason', 'cause', 'form', 'as', 'by', 'how', 'verdict', 'answer', 'finish', 'decision', 'summary', 'title', 'effect', 'call', 'generation'].flatMap((k) => (typeof d[k] === 'string' && d[k] !== '' ? [`${k} ${d[k]}`] : []));
-  return short(words.join(', '), 140);
-}
-export const eventRows = (events: readonly EventEnvelope[]): string => table(events.map((e) => [String(e.revision), new Date(e.recordedAt).toISOString().slice(11, 23), short(e.type, 40), gist(e)]));
-
 export const runsTable = (rows: readonly (http.RunRow & { readonly tenant: string })[]): string => (rows.length === 0
-  ? 'There is no run yet. ./n17q demo makes one; POST /v1/runs of the API does too.'
-  : table([['RUN', 'STATUS', 'MOVE', 'MODEL', 'UNRESOLVED', 'EVENTS', 'UPDATED', 'TENANT', 'TITLE'], ...rows.map((r) => [r.run, r.status, short(r.move), short(r.model ?? '-'), String(r.unresolved), String(r.revision), r.updatedAt.slice(0, 19), short(r.tenant), short(r.title, 60)])]));
+  ? 'There is no run yet. ./n17q run "GOAL" starts one; ./n17q demo shows one.'
+  : table([['RUN', 'STATUS', 'WAITS FOR', 'MODEL', 'UNRESOLVED', 'EVENTS', 'UPDATED', 'TENANT', 'TITLE'], ...rows.map((r) => [r.run, r.status, short(r.move), short(r.model ?? '-'), String(r.unresolved), String(r.revision), r.updatedAt.slice(0, 19), short(r.tenant), short(r.title, 60)])]));

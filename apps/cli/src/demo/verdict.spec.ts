@@ -50,6 +50,11 @@ describe('the verdicts of the demo', () => {
     expect(wrong({ ...good, ...change })).toContain(line);
   });
 
+  it('says what the search that must find something is for', () => {
+    const control = verdicts(good).find((v) => v.what.includes('found in its own requests'));
+    expect(control?.found).toBe('4 of 5: the search works; the other 1 came last from their model, so they never went back to it');
+  });
+
   it('counts each repetition', () => {
     expect(repeatedDispatches(eventsOf([['effect.attempt-started', { effect: 'a' }], ['effect.attempt-started', { effect: 'a' }], ['effect.attempt-started', { effect: 'a' }], ['effect.attempt-started', { effect: 'b' }]]))).toBe(2);
   });

@@ -1,10 +1,10 @@
 /** What the caller's environment says about the local stack. Wrong settings are one sentence each (exit code 2). */
-import { existsSync, readFileSync } from 'node:fs';
 import { BUS_USERS, type BusUser } from '@n17q/bus';
 import type { ProviderAccount } from '@n17q/domain';
-import { geminiAccount } from '@n17q/testing';
 import { Trouble } from '../trouble.js';
+import { jsonIn, urlOf } from './forms.js';
 import type { Places } from './places.js';
+import { accountsFrom } from './providers-file.js';
 import type { Secrets } from './secrets.js';
 
 export const API_PORT = 7417;
@@ -33,12 +33,6 @@ function port(env: NodeJS.ProcessEnv, name: string, or: number): number {
   return Number(v);
 }
 
-function url(name: string, text: string, schemes: readonly string[]): URL {
-  const parsed = URL.canParse(text) ? new URL(text) : undefined;
-  if (parsed === undefined || !schemes.includes(parsed.protocol)) throw new Trouble(`${name} must be a URL that begins with ${schemes.map((s) => `${s}//`).join(' or ')}.`, true);
-  return parsed;
-}
-
 /**
  * Both servers of the caller, or none. Bus credentials: N17Q_NATS_PASSWORDS_FILE (JSON, bus user → password, one user per service); else user and
  * password of the URL, for all services alike; else the stack's own passwords, for a server that was configured with them or asks for none.
@@ -48,8 +42,8 @@ function givenServers(env: NodeJS.ProcessEnv, secrets: Secrets): GivenServers | 
   const database = env['N17Q_DATABASE_URL'] || undefined;
   if (nats === undefined && database === undefined) return undefined;
   if (nats === undefined || database === undefined) throw new Trouble(`Set ${nats === undefined ? 'N17Q_NATS_URL' : 'N17Q_DATABASE_URL'} too, or unset the other: the stack uses both of your servers or starts both itself.`, true);
-  url('N17Q_DATABASE_URL', database, ['postgres:', 'postgresql:']);
-  const at = url('N17Q_NATS_URL', nats.split(',')[0] as string, ['nats:', 'tls:']);
+  urlOf('N17Q_DATABASE_URL', database, ['postgres:', 'postgresql:']);
+  const at = urlOf('N17Q_NATS_URL', nats.split(',')[0] as string, ['nats:', 'tls:']);
   const natsUrl = nats.replaceAll(/\/\/[^@/,]*@/gu, '//');
   const file = env['N17Q_NATS_PASSWORDS_FILE'] || undefined;
   if (file !== undefined) return { natsUrl, ownerUrl: database, busPasswords: passwordsFrom(file) };
@@ -62,38 +56,10 @@ function givenServers(env: NodeJS.ProcessEnv, secrets: Secrets): GivenServers | 
 }
 
 function passwordsFrom(file: string): Record<BusUser, string> {
-  const read = json(file, 'N17Q_NATS_PASSWORDS_FILE') as Partial<Record<BusUser, unknown>> | null;
+  const read = jsonIn(file, 'N17Q_NATS_PASSWORDS_FILE') as Partial<Record<BusUser, unknown>> | null;
   const missing = BUS_USERS.filter((u) => typeof read?.[u] !== 'string' || read[u] === '');
   if (missing.length > 0) throw new Trouble(`${file} has no password of ${missing.join(', ')}: each bus user needs one.`, true);
   return read as Record<BusUser, string>;
-}
-
-function json(file: string, what: string): unknown {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8')) as unknown;
-  } catch (e) {
-    throw new Trouble(`${what} ${file} cannot be read as JSON (${e instanceof Error ? e.message : String(e)}): correct it and run the command again.`, true);
-  }
-}
-
-/** `{"accounts": [{"account", "endpoint"?, "models": [names], "scope"?}]}`; no file: no account. */
-function accountsFrom(file: string, named: boolean): readonly ProviderAccount[] {
-  if (!existsSync(file)) {
-    if (named) throw new Trouble(`N17Q_PROVIDERS_FILE ${file} does not exist: create it or unset the setting.`, true);
-    return [];
-  }
-  const { accounts } = (json(file, 'the providers file') ?? {}) as { readonly accounts?: unknown };
-  if (!Array.isArray(accounts)) throw new Trouble(`The providers file ${file} must hold {"accounts": [{"account": NAME, "models": [NAME, …]}]}.`, true);
-  return accounts.map((a: unknown) => {
-    const { account, endpoint, models, scope } = (a ?? {}) as { account?: unknown; endpoint?: unknown; models?: unknown; scope?: unknown };
-    if (typeof account !== 'string' || !/^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$/.test(account) || !Array.isArray(models) || models.length === 0) throw new Trouble(`The providers file ${file} must name each account in lower-case letters and digits, with its models.`, true);
-    try {
-      return geminiAccount(account, typeof endpoint === 'string' ? url(`endpoint of ${account}`, endpoint, ['http:', 'https:']).href.replace(/\/$/u, '') : 'https://generativelanguage.googleapis.com', models.map(String), typeof scope === 'string' ? scope : account);
-    } catch (e) {
-      if (e instanceof RangeError) throw new Trouble(`The providers file ${file}: ${e.message}.`, true);
-      throw e;
-    }
-  });
 }
 
 /** Program and arguments out of one line, as a person types it: words, and words in quotes. No shell is involved. */
@@ -109,7 +75,7 @@ export function stackSettings(places: Places, secrets: Secrets, env: NodeJS.Proc
   return {
     given: givenServers(env, secrets), apiPort: port(env, 'N17Q_API_PORT', API_PORT), natsPort: port(env, 'N17Q_NATS_PORT', 0), postgresPort: port(env, 'N17Q_POSTGRES_PORT', 0),
     testCommand: test === undefined ? undefined : wordsOf(test),
-    ticketsUrl: tickets === undefined ? undefined : url('N17Q_TICKETS_URL', tickets, ['http:', 'https:']).href.replace(/\/$/u, ''),
+    ticketsUrl: tickets === undefined ? undefined : urlOf('N17Q_TICKETS_URL', tickets, ['http:', 'https:']).href.replace(/\/$/u, ''),
     accounts: accountsFrom(places.providers, (env['N17Q_PROVIDERS_FILE'] ?? '') !== ''),
     tuning: Object.fromEntries(TUNING.flatMap((n) => (env[n] === undefined || env[n] === '' ? [] : [[n, env[n]]]))),
   };

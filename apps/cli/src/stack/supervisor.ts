@@ -135,10 +135,7 @@ class Supervisor {
     });
     this.apiUrl = `http://127.0.0.1:${apiPort}`;
     const isolation = await probeIsolation();
-    this.notes = [
-      ...(isolation.isolation === 'none' ? [isolationNotice(isolation)] : []),
-      ...(settings.accounts.length === 0 ? [`No model account is configured, so runs wait: describe one in ${p.providers}, put its key into ${p.credentials}/ACCOUNT, and start again.`] : []),
-    ];
+    this.notes = isolation.isolation === 'none' ? [isolationNotice(isolation)] : [];
     this.phase = 'ready';
     this.say('ready');
     return site;

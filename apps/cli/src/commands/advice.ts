@@ -1,0 +1,53 @@
+/** Why a run stands still, and what a person can do about it, by code. What is not in these tables is said in the run's own words. */
+import type { http } from '@n17q/contracts';
+
+/** Where this machine describes model accounts and keeps their keys; null: the API is elsewhere. */
+export interface Setup { readonly providers: string; readonly credentials: string }
+export interface Advice { readonly why: string; readonly todo: string }
+
+type Make = (run: string, setup: Setup | null, reason: string) => Advice;
+const account = (setup: Setup | null): string => (setup === null
+  ? 'Its operator must publish profiles with an account (PUT /v1/tenant/profiles); the run then goes on by itself.'
+  : `./n17q provider add ACCOUNT --model NAME adds one to ${setup.providers} (its key goes into ${setup.credentials}/ACCOUNT); what waits for it then goes on by itself.`);
+const fromRecord = (run: string): string => `./n17q resume ${run} goes on from the record, with a new conversation.`;
+const reasoned = (todo: (run: string) => string): Make => (run, _setup, reason) => ({ why: reason, todo: todo(run) });
+
+const BLOCKED: { readonly [code: string]: Make } = {
+  NO_ROUTE: (_run, setup) => ({ why: 'no model account that this run may use is configured', todo: account(setup) }),
+  CREDENTIAL_ABSENT: (run, setup, reason) => ({ why: reason, todo: `Put the key of the account, one line, into ${setup === null ? 'the gateway\'s folder of credentials' : `${setup.credentials}/ACCOUNT`}, then ./n17q resume ${run}.` }),
+  BUDGET_EXHAUSTED: reasoned((run) => `Grant the tenant more (POST /v1/tenant/allowance) if it is the tenant's that ran out; a run's own budget is fixed: ./n17q end ${run}, and start another with more.`),
+  CONTEXT_DOES_NOT_FIT: reasoned((run) => `Configure a model with a larger window (./n17q provider add), then ./n17q resume ${run}; or end the run.`),
+  CHANGE_NEEDS_REVIEW: reasoned((run) => `./n17q resume ${run} allows the change of model; ./n17q end ${run} ends the run instead.`),
+  CHANGE_FORBIDDEN: reasoned((run) => `Bring the former account back (./n17q provider add), or ./n17q end ${run}.`),
+  POLICY_UNAVAILABLE: reasoned(() => 'Publish a policy (PUT /v1/tenant/policy); the run then goes on by itself.'),
+  POLICY_FORBIDS: reasoned((run) => `Publish another policy (PUT /v1/tenant/policy), and the run goes on by itself; or ./n17q end ${run}.`),
+  STORE_SUSPECT: reasoned((run) => `Look at the store with ./n17q doctor; when you trust it, ./n17q resume ${run}.`),
+  PROTOCOL_STATE_MISSING: reasoned(fromRecord),
+  CONTINUATION_ALTERED: reasoned(fromRecord),
+};
+const WAITS: { readonly [who: string]: (run: string, setup: Setup | null) => string } = {
+  profiles: (_run, setup) => account(setup),
+  policy: () => 'Publish another policy (PUT /v1/tenant/policy); the run then goes on by itself.',
+  budget: () => 'Grant the tenant more (POST /v1/tenant/allowance); the run then goes on by itself.',
+  person: (run) => `When what it names is mended: ./n17q resume ${run}; or ./n17q end ${run}.`,
+};
+const PAUSED: { readonly [code: string]: (run: string) => string } = {
+  ASKED: (run) => `./n17q resume ${run} lets it go on.`,
+  MODEL_FAILING: (run) => `Look at the account (key, endpoint, quota) and at ./n17q show ${run} --events, then ./n17q resume ${run}.`,
+  MODEL_FINISHED_ABNORMALLY: (run) => `Read what it said with ./n17q output ${run}, then ./n17q resume ${run} or ./n17q end ${run}.`,
+};
+
+export function blockedAdvice(run: string, b: NonNullable<http.RunView['blocked']>, setup: Setup | null): Advice {
+  const known = BLOCKED[b.code]?.(run, setup, b.reason);
+  return known ?? { why: b.reason, todo: (WAITS[b.waitsFor] ?? (WAITS['person'] as (run: string) => string))(run, setup) };
+}
+export const pausedAdvice = (run: string, code: string): string => PAUSED[code]?.(run) ?? `./n17q resume ${run} lets it go on; ./n17q end ${run} ends it.`;
+
+/** What is said where no model is there: `who` is "the run waits", or "runs wait". */
+export const noModel = (setup: Setup | null, who: string): string => `No model account is configured, so ${who} for one. ${account(setup)}`;
+
+/** Commands for what the API says a person may ask for; what the command line has no word for is left out. */
+export const COMMANDS: { readonly [operation: string]: string } = {
+  add_input: 'input', add_note: 'note', change_plan: 'plan', pause_run: 'pause', resume_run: 'resume', continue_provider_response: 'continue', end_run: 'end', decide_approval: 'approve, reject', revoke_approval: 'revoke', submit_finding: 'finding',
+};
+export const commandsFor = (operations: readonly string[]): readonly string[] => operations.flatMap((o) => COMMANDS[o] ?? []);

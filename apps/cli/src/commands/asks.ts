@@ -1,0 +1,96 @@
+/** What a person asks of a run, tells it, or decides in it. Each is taken into the log; what comes of it, `show` says. */
+import { readFileSync } from 'node:fs';
+import type { N17qClient } from '@n17q/client';
+import type { http } from '@n17q/contracts';
+import { Trouble } from '../trouble.js';
+import { withRun } from './api.js';
+import { eventsOf } from './events-of.js';
+import { theOne } from './names.js';
+import type { Output } from './output.js';
+import { given } from './words-given.js';
+
+const REASON_CHARS_MAX = 4000;
+const STEPS_MAX = 100;
+
+interface Taken { readonly accepted: http.Accepted; readonly run: string }
+const inLog = (t: Taken): string => `It is in the log at revision ${t.accepted.revision}; ./n17q show ${t.run} says what came of it.`;
+const sayTaken = (out: Output, t: Taken, done: string): void => { out.answer(t.accepted, () => `${done} ${inLog(t)}`); };
+
+export type Verb = 'resume' | 'continue' | 'pause' | 'end';
+const ASK: { readonly [V in Verb]: { readonly done: string; readonly ask: (client: N17qClient, run: string, reason: string) => Promise<http.Accepted> } } = {
+  resume: { done: 'The run is asked to resume.', ask: (c, run, reason) => c.resumeRun(run, reason) },
+  continue: { done: 'The provider response is asked to continue.', ask: (c, run, reason) => c.continueProviderResponse(run, reason) },
+  pause: { done: 'The run is asked to pause.', ask: (c, run, reason) => c.pause(run, reason) },
+  end: { done: 'The run is asked to end.', ask: (c, run, reason) => c.end(run, reason) },
+};
+/** What comes of asking to continue when no model has answered yet. */
+const NOTHING_TO_CONTINUE = 'No model has answered in this run yet, so there is no provider response to continue: the run is asked to go on from the record, as ./n17q resume does.';
+export const hasResponse = (v: Pick<http.RunView, 'segments'>): boolean => v.segments.some((s) => s.generations > 0);
+
+export async function askCommand(verb: Verb, name: string, o: { readonly reason: string }, out: Output): Promise<void> {
+  const { done, ask } = ASK[verb];
+  given('reason', o.reason, REASON_CHARS_MAX);
+  const taken = await withRun(name, async (client, run) => {
+    const nothing = verb === 'continue' && !hasResponse(await client.run(run));
+    return { run, done: nothing ? NOTHING_TO_CONTINUE : done, accepted: await ask(client, run, o.reason) };
+  });
+  sayTaken(out, taken, taken.done);
+}
+
+export async function inputCommand(name: string, text: string, out: Output): Promise<void> {
+  given('input', text);
+  sayTaken(out, await withRun(name, async (client, run) => ({ run, accepted: await client.addInput(run, text) })), 'The run has the input.');
+}
+
+export async function noteCommand(name: string, text: string, o: { readonly people?: boolean }, out: Output): Promise<void> {
+  given('note', text);
+  sayTaken(out, await withRun(name, async (client, run) => ({ run, accepted: await client.addNote(run, { text, visibility: o.people === true ? 'people' : 'run' }) })), o.people === true ? 'The note is there for people.' : 'The note is there for people and for the run.');
+}
+
+export async function planCommand(name: string, steps: readonly string[], out: Output): Promise<void> {
+  for (const s of steps) given('step', s, REASON_CHARS_MAX);
+  if (steps.length > STEPS_MAX) throw new Trouble(`A plan has at most ${STEPS_MAX} steps: join some of the ${steps.length}.`, true);
+  sayTaken(out, await withRun(name, async (client, run) => ({ run, accepted: await client.changePlan(run, steps) })), 'The plan is replaced.');
+}
+
+/** What somebody found, from a file: text when it is text, else its bytes. */
+function evidenceFrom(file: string): http.NewFinding['evidence'] {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(file);
+  } catch (e) {
+    throw new Trouble(`The evidence ${file} cannot be read (${(e as NodeJS.ErrnoException).code ?? String(e)}): give --evidence the path of a file.`, true);
+  }
+  if (bytes.length === 0) throw new Trouble(`The evidence ${file} is empty: put into it what you saw.`, true);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return { base64: bytes.toString('base64'), media: 'application/octet-stream' };
+  }
+}
+
+export async function findingCommand(name: string, effect: string, o: { readonly happened?: boolean; readonly didNot?: boolean; readonly evidence: string }, out: Output): Promise<void> {
+  if ((o.happened === true) === (o.didNot === true)) throw new Trouble('Give exactly one of --happened and --did-not.', true);
+  const evidence = evidenceFrom(o.evidence);
+  const taken = await withRun(name, async (client, run) => {
+    const known = (await client.run(run)).effects.map((e) => e.effect);
+    // one that is settled has left the run's state; the refusal says how, so it must be found
+    const all = known.includes(effect) ? known : (await eventsOf(client, run)).flatMap((e) => (e.type === 'effect.intended' ? [e.data.effect] : []));
+    const id = theOne(effect, all, 'effect', `./n17q show ${run} --events lists them`, 'eff');
+    return { run, accepted: await client.submitFinding(run, id, { verdict: o.happened === true ? 'happened' : 'did-not-happen', evidence }) };
+  });
+  sayTaken(out, taken, 'The gate will judge the finding.');
+}
+
+export type Decision = 'approve' | 'reject' | 'revoke';
+export async function decideCommand(decision: Decision, name: string, approval: string, o: { readonly note?: string }, out: Output): Promise<void> {
+  const taken = await withRun(name, async (client, run) => {
+    const { approvals } = await client.run(run);
+    const id = theOne(approval, approvals.map((a) => a.approval), 'approval', `./n17q show ${run} lists those that wait`, 'approval');
+    const subject = approvals.find((a) => a.approval === id)?.subject as string;
+    const accepted = decision === 'revoke' ? await client.revokeApproval(run, id, o.note ?? 'revoked on the command line')
+      : await client.decideApproval(run, id, { decision: decision === 'approve' ? 'approved' : 'rejected', subject, ...(o.note === undefined ? {} : { note: o.note }) });
+    return { run, accepted };
+  });
+  sayTaken(out, taken, `The decision is taken down: ${decision}.`);
+}

@@ -1,0 +1,37 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { madeText, runCommand } from './runs.js';
+import { given } from './words-given.js';
+
+const setup = { providers: '/d/providers.json', credentials: '/d/keys' };
+const nowhere = { json: false, step: () => undefined, answer: () => { throw new Error('it answered'); } };
+
+describe('run', () => {
+  const before = { ...process.env };
+  beforeEach(() => { Object.assign(process.env, { N17Q_API_URL: 'http://127.0.0.1:1', N17Q_API_TOKEN: 'a-token' }); });
+  afterEach(() => { process.env = { ...before }; });
+
+  it.each(['', '   ', '\n\t'])('refuses the goal %j before it asks anybody', async (goal) => {
+    await expect(runCommand(goal, {}, nowhere)).rejects.toMatchObject({ message: 'The goal is empty: say in words what you want.', exitCode: 2 });
+  });
+  it('refuses a title that says nothing or too much', async () => {
+    await expect(runCommand('a goal', { title: ' ' }, nowhere)).rejects.toThrow('The title is empty');
+    await expect(runCommand('a goal', { title: 'x'.repeat(301) }, nowhere)).rejects.toThrow('The title has 301 characters, at most 300 are taken');
+  });
+  it('says so when the API does not answer', async () => {
+    await expect(runCommand('a goal', {}, nowhere)).rejects.toThrow(/^The API does not answer \(.*\): \.\/n17q status says what runs\.$/u);
+  });
+  it('says that the run waits when there is no model, and how to configure one', () => {
+    const text = madeText('r1', 0, setup);
+    expect(text).toContain('No model account is configured, so the run waits for one. ./n17q provider add ACCOUNT --model NAME adds one to /d/providers.json (its key goes into /d/keys/ACCOUNT)');
+    expect(madeText('r1', 0, null)).toContain('PUT /v1/tenant/profiles');
+    expect(madeText('r1', 2, setup)).toBe('Run r1 is in the log. ./n17q show r1 says what it does.');
+  });
+});
+
+describe('a text that somebody gives', () => {
+  it('is taken as it is, unless it is empty, too long, or half', () => {
+    expect(given('note', ' x ')).toBe(' x ');
+    expect(() => given('note', 'x'.repeat(200_001))).toThrow('The note has 200001 characters, at most 200000 are taken');
+    expect(() => given('note', 'x\ud800')).toThrow('half a character');
+  });
+});
