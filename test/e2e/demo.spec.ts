@@ -70,6 +70,15 @@ describe('the demo', () => {
     // each boundary is sealed before the next claim
     for (const [i, type] of types.entries()) if (type === 'effect.attempt-started' || type === 'generation.started') expect(types.slice(0, i).findLast((t) => t === 'checkpoint.sealed' || t === 'generation.accepted' || t === 'effect.observed')).toBe('checkpoint.sealed');
     expect((await n17q.run(['runs'])).out).toContain(run);
+    // what it did, by a short name; and a finding that comes too late hears how the effect was settled
+    const short = run.slice(0, 12);
+    expect((await n17q.run(['diff', short])).out).toMatch(/^-.*Math\.trunc\(.*\n\+.*Math\.round\(/mu);
+    const output = (await n17q.run(['output', short])).out;
+    expect(output).toMatch(/the model said\n {2}\| calls list_files/u);
+    expect(output).toMatch(/file_ticket happened, by query\n {2}\| /u);
+    expect((await n17q.run(['output', short, String(unknown?.revision)])).out).toContain('"cause": "CLAIM_EXPIRED"');
+    const late = await n17q.run(['finding', short, String(unknown?.data['effect']).slice(0, 16), '--happened', '--evidence', join(n17q.data, 'tokens.json')]);
+    expect([late.code, late.err]).toEqual([1, expect.stringMatching(/^n17q: This effect \(file_ticket\) is settled already: it happened, known at event \d+ by asking the target\. A finding changes nothing\. \(ILLEGAL\)\n$/u)]);
     await n17q.run(['down']);
   }, 120_000);
 

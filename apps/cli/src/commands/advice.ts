@@ -33,6 +33,7 @@ const WAITS: { readonly [who: string]: (run: string, setup: Setup | null) => str
 };
 const PAUSED: { readonly [code: string]: (run: string) => string } = {
   ASKED: (run) => `./n17q resume ${run} lets it go on.`,
+  PERMITS_UNUSED: (run) => `Find out why nobody uses them (./n17q status, and the logs of the data folder), then ./n17q resume ${run}.`,
   MODEL_FAILING: (run) => `Look at the account (key, endpoint, quota) and at ./n17q show ${run} --events, then ./n17q resume ${run}.`,
   MODEL_FINISHED_ABNORMALLY: (run) => `Read what it said with ./n17q output ${run}, then ./n17q resume ${run} or ./n17q end ${run}.`,
 };

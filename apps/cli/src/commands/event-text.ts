@@ -18,7 +18,8 @@ const shortened = (text: string): string => line(text.replaceAll(/\b(c1\.)?([0-9
 function told(v: unknown): string | undefined {
   if (v === null || v === undefined || v === '') return undefined;
   if (typeof v === 'string') return shortened(v);
-  if (typeof v !== 'object') return String(v);
+  if (typeof v === 'number' || typeof v === 'boolean') return String(v);
+  if (typeof v !== 'object') return undefined;
   if (Array.isArray(v)) {
     if (v.length === 0) return undefined;
     const each = v.map((x) => (isData(x) && typeof x['tool'] === 'string' ? x['tool'] : (told(x) ?? ''))).filter((x) => x !== '');

@@ -31,7 +31,10 @@ const NEEDS: { readonly [reason: string]: string } = {
   person: 'hands an effect to a person', rejudge: 'judges anew', judge: 'judges an effect', approval: 'waits for an approval', receipts: 'takes receipts in', findings: 'works on findings', settle: 'settles the budget', requests: 'judges what people asked for',
   intend: 'states what the calls would do', compile: 'prepares the context', failing: 'judges a failing model', generation: 'judges the next model call', generate: 'calls the model', finish: 'closes the run', blocked: 'waits for a change',
 };
-const waitLine = (w: http.RunView['waits'][number]): string => `${w.service} ${NEEDS[w.reason] ?? short(w.reason, 120)}${w.dueAt === null ? '' : `, due ${w.dueAt.slice(11, 19)}`}`;
+function waitLine(w: http.RunView['waits'][number]): string {
+  const [reason = '', gaveUp] = w.reason.split('~');
+  return `${w.service} ${NEEDS[reason] ?? short(reason, 120)}${gaveUp === undefined ? '' : ', again after it gave up'}${w.dueAt === null ? '' : `, due ${w.dueAt.slice(11, 19)}`}`;
+}
 
 /** `setup`: see Setup; the advice of a run that stands still names its files. */
 export function runText(v: http.RunView, setup: Setup | null = null): string {
