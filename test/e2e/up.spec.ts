@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createServer, type AddressInfo, type Server } from 'node:net';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { connect } from 'nats';
 import { isAlive } from '@n17q/platform';
 import { openSandbox, until } from '@n17q/testing';
@@ -155,6 +156,8 @@ describe('one process', () => {
 describe('separate processes', () => {
   it('[SVC-1] [RUN-4] gives each service a process, starts a killed one again, and says so', async () => {
     await n17q.json(['up', '--separate']);
+    // one process compiled for all of them: seven that fill the cache at their end would take long to stop
+    expect(existsSync(join(fileURLToPath(new URL('../../.data/cache/node/', import.meta.url)), 'warm.json'))).toBe(true);
     expect((await n17q.run(['up'])).err).toMatch(/A stack is running already, each service as its own process: run \.\/n17q down first/u);
     const before = partsOf(await n17q.json<Status>(['status']));
     expect(new Set(SERVICES.map((s) => before[s]?.pid)).size).toBe(SERVICES.length);

@@ -34,6 +34,7 @@ export interface DemoOutcome { readonly tenant: TenantId; readonly run: RunId; r
 
 const LEASE_MS = 5_000;
 const STEP_MS = 60_000;
+const interrupted = (): Trouble => new Trouble('The demo was interrupted; what it had started is stopped.');
 
 interface Scene { readonly stack: Supervised; readonly emulators: Emulators; readonly desk: Desk; readonly wiretap: Wiretap; readonly repo: DemoRepo; readonly tenant: TenantId; readonly say: (line: string) => void }
 
@@ -128,7 +129,7 @@ export async function runDemo(o: DemoOptions): Promise<DemoOutcome> {
     const env = { ...process.env, N17Q_NATS_URL: '', N17Q_DATABASE_URL: '', N17Q_API_PORT: '0' };
     const stack = await supervise({ places: o.places, mode: 'separate', env, progress: say, once, observer });
     ends.push(() => stack.stop(say));
-    o.signal.throwIfAborted();
+    if (o.signal.aborted) throw interrupted();
     const wiretap = await tap(stack.site.natsUrl, observer);
     ends.push(() => wiretap.stop());
     const desk = openDesk({ stack, places: o.places, tenant, token, keys: emulators.provider.keys });
@@ -145,7 +146,7 @@ export async function runDemo(o: DemoOptions): Promise<DemoOutcome> {
       if (words !== undefined) say(words);
     });
     ends.push(() => watch.stop());
-    const aborted = new Promise<never>((_, reject) => { o.signal.addEventListener('abort', () => reject(new Trouble('The demo was interrupted.')), { once: true }); });
+    const aborted = new Promise<never>((_, reject) => { o.signal.addEventListener('abort', () => reject(interrupted()), { once: true }); });
     await Promise.race([play(scene, watch), aborted]);
     say('counting');
     const findings = await count(scene, o.places, run, repoBefore);

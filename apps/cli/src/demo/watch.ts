@@ -19,9 +19,8 @@ export class Watch {
   async #read(): Promise<void> {
     while (!this.#stopped) {
       try {
-        const now = await this.reader.events(this.tenant, this.run);
-        const fresh = now.slice(this.events.length);
-        this.events = now;
+        const fresh = await this.reader.events(this.tenant, this.run, this.events.at(-1)?.revision ?? 0);
+        this.events = [...this.events, ...fresh];
         for (const e of fresh) this.onEvent(e);
         this.#trouble = undefined;
       } catch (e) {

@@ -11,11 +11,12 @@ import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path';
 import { checkSchema } from '@n17q/event-log';
 import { freePort, isRecordedAlive, recordProcess, stopRecorded, type ProcessRecord } from '@n17q/platform';
-import { fitBus, fitDatabase, type Site } from '@n17q/testing';
+import { fitBus, fitDatabase, serviceProgram, type Site } from '@n17q/testing';
 import { isolationNotice, probeIsolation } from '@n17q/tools';
 import { sentenceOf, Trouble } from '../trouble.js';
-import { startFleet, type Once, type ServicePart } from './fleet.js';
+import { builtServices, startFleet, type Once, type ServicePart } from './fleet.js';
 import { productVersion } from '../version.js';
+import { warmCompileCache } from './warm.js';
 import { makePlaces, ROOT, type Places } from './places.js';
 import { demoTokens } from './tokens.js';
 import { secretsIn, type Secrets } from './secrets.js';
@@ -111,6 +112,8 @@ class Supervisor {
   async start(secrets: Secrets, settings: StackSettings): Promise<Site> {
     const { places: p } = this.o;
     await refuseTakenPort('The API', settings.apiPort, 'N17Q_API_PORT');
+    const compileCacheDir = join(ROOT, '.data', 'cache', 'node');
+    const warming = this.o.mode === 'separate' ? warmCompileCache(ROOT, compileCacheDir, builtServices().map((s) => serviceProgram(s, 'index'))) : undefined;
     let given = settings.given;
     if (given === undefined) {
       this.say('starting Postgres and NATS');
@@ -126,8 +129,9 @@ class Supervisor {
     const apiPort = settings.apiPort === 0 ? await freePort() : settings.apiPort;
     const site: Site = {
       ...bus, databases, artifactsDir: p.artifacts, scratchDir: p.scratch, credentialsDir: p.credentials, toolCredentialsDir: p.toolCredentials,
-      continuationKey: secrets.continuationKey, scopeKey: secrets.scopeKey, tokensFile: p.tokens, apiPort, compileCacheDir: join(ROOT, '.data', 'cache', 'node'), settings: settings.tuning,
+      continuationKey: secrets.continuationKey, scopeKey: secrets.scopeKey, tokensFile: p.tokens, apiPort, compileCacheDir, settings: settings.tuning,
     };
+    if ((await warming) === 'failed') this.o.progress?.('the services could not be compiled ahead; their first start and stop take longer');
     this.say(this.o.mode === 'separate' ? 'starting the services, each as its own process' : 'starting the services in one process');
     await startFleet({
       mode: this.o.mode, site, logs: p.logs, once: this.o.once ?? new Map(), changed: this.write, parts: this.services,

@@ -5,8 +5,8 @@ import { EVENT_COLUMNS, eventFrom, unpacker, type EventColumns, type PackRow } f
 
 export interface ReadContent { readonly commitment: string; readonly class: string; readonly body: Buffer | null }
 export interface StoreReader {
-  /** All events of a run, oldest first. */
-  events(tenant: TenantId, run: RunId): Promise<readonly EventEnvelope[]>;
+  /** Events of a run after a revision (0: all), oldest first. */
+  events(tenant: TenantId, run: RunId, after?: number): Promise<readonly EventEnvelope[]>;
   /** Everything that the tenant's tables hold as text: events, sections, snapshots, checkpoints. */
   texts(tenant: TenantId): Promise<readonly string[]>;
   contents(tenant: TenantId): Promise<readonly ReadContent[]>;
@@ -18,7 +18,7 @@ export function openReader(url: string): StoreReader {
   const pool = new pg.Pool({ connectionString: url, application_name: 'n17q-judge', max: 2, connectionTimeoutMillis: 5_000 });
   pool.on('error', () => undefined); // the server was killed; the next read makes another connection
   return {
-    events: async (tenant, run) => (await pool.query<EventColumns>(`select ${EVENT_COLUMNS} from n17q.events e where e.tenant = $1 and e.stream = $2 order by e.revision`, [tenant, `run/${run}`])).rows.map(eventFrom),
+    events: async (tenant, run, after = 0) => (await pool.query<EventColumns>(`select ${EVENT_COLUMNS} from n17q.events e where e.tenant = $1 and e.stream = $2 and e.revision > $3 order by e.revision`, [tenant, `run/${run}`, after])).rows.map(eventFrom),
     texts: async (tenant) => {
       const found: string[] = [];
       for (const [table, column] of [['events', 'data'], ['events', 'meta'], ['snapshots', 'state']] as const) {
