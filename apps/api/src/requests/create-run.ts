@@ -21,7 +21,7 @@ export class CreateRun {
   constructor(private readonly requests: RunRequests, private readonly workspaces: Workspaces, private readonly o: { readonly scratchDir: string; readonly allowLocalRepos: boolean }) {}
 
   create(a: Asking, body: http.NewRunRead): Promise<Answer> {
-    if (body.repo !== undefined && !this.o.allowLocalRepos) throw new Problem('LOCAL_REPOS_OFF', 'Set N17Q_ALLOW_LOCAL_REPOS=1 on the server to allow it.', { path: '/repo' });
+    if (body.repo !== undefined && !this.o.allowLocalRepos) throw new Problem('LOCAL_REPOS_OFF', 'This server reads no repository of its own machine: start a run without one, or set N17Q_ALLOW_LOCAL_REPOS=1 there.', { path: '/repo' });
     const run: RunId = a.key === null ? uuidv7() : idFrom('run', a.tenant, a.person, a.key);
     return this.requests.create(a, run, async () => {
       const goal = await this.requests.kept(a, run, body.goal, 'input', 'text/plain; charset=utf-8');
@@ -38,7 +38,7 @@ export class CreateRun {
 
   private async clone(a: Asking, run: RunId, repo: string): Promise<WorkspaceRef> {
     const there = await lstat(repo).catch(() => undefined);
-    if (there === undefined || !there.isDirectory()) throw new Problem('REPOSITORY_UNUSABLE', 'There is no folder at this path.', { path: '/repo' });
+    if (there === undefined || !there.isDirectory()) throw new Problem('REPOSITORY_UNUSABLE', `There is no folder ${repo.slice(0, 300)}: give the path of a git repository on the server's machine.`, { path: '/repo' });
     await mkdir(this.o.scratchDir, { recursive: true, mode: 0o700 });
     const folder = await mkdtemp(join(this.o.scratchDir, 'clone-'));
     try {
@@ -46,7 +46,7 @@ export class CreateRun {
       await this.requests.register(a.tenant, run, workspace.tree);
       return workspace;
     } catch (e) {
-      if (e instanceof GitTrouble || e instanceof WorkspaceTrouble) throw new Problem('REPOSITORY_UNUSABLE', e.message.slice(0, 500), { path: '/repo' });
+      if (e instanceof GitTrouble || e instanceof WorkspaceTrouble) throw new Problem('REPOSITORY_UNUSABLE', `${repo.slice(0, 300)} cannot be cloned (${e.message.slice(0, 300)}): give a git repository with at least one commit.`, { path: '/repo' });
       throw e;
     } finally {
       await rm(folder, { recursive: true, force: true });

@@ -73,13 +73,20 @@ export function withRun<T>(given: string, ask: (client: N17qClient, run: string)
   });
 }
 
+/** The API's own words, but where the command line knows better what to do. */
+export function refusalText(code: string, detail: string): string {
+  if (code === 'UNAUTHENTICATED') return 'The server does not know the token: correct N17Q_API_TOKEN, or for the local stack run ./n17q down and ./n17q up.';
+  if (code === 'MALFORMED') return `What was given has not the form that is needed: ${line(detail, 500).replace(/\.$/u, '')}. Correct it and run the command again.`;
+  return line(detail, 600);
+}
+
 /** What the API refused, or that it did not answer, as a sentence with the code at its end. */
 export async function said<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (e) {
-    if (e instanceof N17qProblem) throw new Trouble(`${line(e.detail, 600)} (${e.code})`);
-    if (e instanceof N17qUnreachable) throw new Trouble(`The API does not answer (${line(e.message, 300)}): ./n17q status says what runs.`);
+    if (e instanceof N17qProblem) throw new Trouble(`${refusalText(e.code, e.detail)} (${e.code})`);
+    if (e instanceof N17qUnreachable) throw new Trouble(`The API does not answer (${line(e.message, 300)}): ${isRemote() ? 'check N17Q_API_URL' : './n17q status says what runs'}.`);
     throw e;
   }
 }

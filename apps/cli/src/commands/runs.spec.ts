@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { refusalText } from './api.js';
 import { madeText, runCommand } from './runs.js';
 import { given } from './words-given.js';
 
@@ -16,15 +17,24 @@ describe('run', () => {
   it('refuses a title that says nothing or too much', async () => {
     await expect(runCommand('a goal', { title: ' ' }, nowhere)).rejects.toThrow('The title is empty');
     await expect(runCommand('a goal', { title: 'x'.repeat(301) }, nowhere)).rejects.toThrow('The title has 301 characters, at most 300 are taken');
+    await expect(runCommand('a goal', { title: 'a\nb' }, nowhere)).rejects.toThrow('The title is one line');
   });
   it('says so when the API does not answer', async () => {
-    await expect(runCommand('a goal', {}, nowhere)).rejects.toThrow(/^The API does not answer \(.*\): \.\/n17q status says what runs\.$/u);
+    await expect(runCommand('a goal', {}, nowhere)).rejects.toThrow(/^The API does not answer \(.*\): check N17Q_API_URL\.$/u);
   });
   it('says that the run waits when there is no model, and how to configure one', () => {
     const text = madeText('r1', 0, setup);
     expect(text).toContain('No model account is configured, so the run waits for one. ./n17q provider add ACCOUNT --model NAME adds one to /d/providers.json (its key goes into /d/keys/ACCOUNT)');
     expect(madeText('r1', 0, null)).toContain('PUT /v1/tenant/profiles');
     expect(madeText('r1', 2, setup)).toBe('Run r1 is in the log. ./n17q show r1 says what it does.');
+  });
+});
+
+describe('what the API refuses', () => {
+  it('is said with what to do', () => {
+    expect(refusalText('UNAUTHENTICATED', 'Send a token')).toContain('correct N17Q_API_TOKEN');
+    expect(refusalText('MALFORMED', '/title: no line breaks.')).toBe('What was given has not the form that is needed: /title: no line breaks. Correct it and run the command again.');
+    expect(refusalText('ILLEGAL', 'The run has ended\u001b[2J.')).toBe('The run has ended<1b>[2J.');
   });
 });
 

@@ -1,8 +1,8 @@
 /** Starting a run, the list of runs, and one run in full. */
 import { resolve } from 'node:path';
 import { dataDir, placesIn } from '../stack/places.js';
-import type { Setup } from './advice.js';
-import { noModel } from './advice.js';
+import { Trouble } from '../trouble.js';
+import { noModel, type Setup } from './advice.js';
 import { isRemote, ownReach, reaches, said, withRun } from './api.js';
 import { eventRows } from './event-text.js';
 import { eventsOf } from './events-of.js';
@@ -18,7 +18,7 @@ export const setupHere = (): Setup | null => (isRemote() ? null : placesIn(dataD
 /** Asks for a new run of the local tenant; says when no model is there for it. */
 export async function runCommand(goal: string, o: { readonly repo?: string; readonly title?: string }, out: Output): Promise<void> {
   given('goal', goal);
-  if (o.title !== undefined) given('title', o.title, TITLE_CHARS_MAX);
+  if (o.title !== undefined && /\p{Cc}/u.test(given('title', o.title, TITLE_CHARS_MAX))) throw new Trouble('The title is one line without control characters: give the rest in the goal.', true);
   const { client } = ownReach();
   const made = await said(() => client.createRun({ goal, ...(o.title === undefined ? {} : { title: o.title }), ...(o.repo === undefined ? {} : { repo: resolve(o.repo) }) }));
   const models = await said(async () => (await client.document('profiles')).document?.preference.length ?? 0);
