@@ -55,8 +55,8 @@ function runWords(n17q: Command): void {
     .option('--happened', 'it happened').option('--did-not', 'it did not happen').requiredOption('--evidence <file>', 'what shows it')
     .action(async (run: string, effect: string, o: { happened?: boolean; didNot?: boolean; evidence: string }, c: Command) => (await asks()).findingCommand(run, effect, o, outputOf(c)));
   n17q.command('input <run> <text>').description('give a run an input').action(async (run: string, text: string, _o: object, c: Command) => (await asks()).inputCommand(run, text, outputOf(c)));
-  n17q.command('note <run> <text>').description('leave a note, which informs and asks for nothing').option('--people', 'for people alone; the model is not shown it')
-    .action(async (run: string, text: string, o: { people?: boolean }, c: Command) => (await asks()).noteCommand(run, text, o, outputOf(c)));
+  n17q.command('note <run> <text>').description('leave a note for people, which informs and asks for nothing')
+    .action(async (run: string, text: string, _o: object, c: Command) => (await asks()).noteCommand(run, text, outputOf(c)));
   n17q.command('plan <run> <steps...>').description('replace a run\'s plan, one argument a step').action(async (run: string, steps: string[], _o: object, c: Command) => (await asks()).planCommand(run, steps, outputOf(c)));
   for (const verb of Object.keys(VERBS) as Verb[]) {
     n17q.command(`${verb} <run>`).description(VERBS[verb]).option('--reason <text>', 'why', 'asked on the command line')

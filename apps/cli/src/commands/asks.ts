@@ -42,9 +42,9 @@ export async function inputCommand(name: string, text: string, out: Output): Pro
   sayTaken(out, await withRun(name, async (client, run) => ({ run, accepted: await client.addInput(run, text) })), 'The run has the input.');
 }
 
-export async function noteCommand(name: string, text: string, o: { readonly people?: boolean }, out: Output): Promise<void> {
+export async function noteCommand(name: string, text: string, out: Output): Promise<void> {
   given('note', text);
-  sayTaken(out, await withRun(name, async (client, run) => ({ run, accepted: await client.addNote(run, { text, visibility: o.people === true ? 'people' : 'run' }) })), o.people === true ? 'The note is there for people.' : 'The note is there for people and for the run.');
+  sayTaken(out, await withRun(name, async (client, run) => ({ run, accepted: await client.addNote(run, { text, visibility: 'people' }) })), 'The note is there, for people.');
 }
 
 export async function planCommand(name: string, steps: readonly string[], out: Output): Promise<void> {

@@ -37,6 +37,7 @@ export async function demoCommand(o: { readonly repo?: string; readonly testCmd?
       [`  ./n17q status`, 'what runs, and what is wrong'],
       [`  ./n17q runs`, 'all runs'],
       [`  ./n17q show ${outcome.run}`, 'this run; --events for all of them'],
+      [`  ./n17q diff ${outcome.run.slice(0, 8)}`, 'what it changed; output: what was said'],
       [`  ./n17q finding RUN EFFECT --happened --evidence FILE`, 'settle an effect that no look can settle'],
       [`  ./n17q down`, 'stop the stack'],
     ]),
