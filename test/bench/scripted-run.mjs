@@ -64,7 +64,7 @@ export class ScriptedRun {
     const cut = cutOf(s, canonical, sha256);
     const manifest = canonical(cut.manifest);
     const checkpoint = randomUUID();
-    return { writer: 'checkpoint-sealer', facts: [fact('checkpoint.sealed', { checkpoint, version: 1, cut: s.revision, boundaries: s.boundary, manifest: sha256(manifest), previous: s.checkpoint?.checkpoint ?? null })], checkpoint: { checkpoint, manifest, sections: {} } };
+    return { writer: 'checkpoint-sealer', facts: [fact('checkpoint.sealed', { checkpoint, version: 1, cut: s.revision, boundaries: s.boundary, manifest: sha256(manifest), previous: s.checkpoint?.checkpoint ?? null })], checkpoint: { checkpoint, manifest } };
   }
   permit(subject, facts) {
     return { permit: `permit-${randomUUID()}`, subject, seenRevision: this.state.revision + facts, tenant: this.revisions, expiresAt: this.now + FAR_MS, world: { kind: 'real' } };

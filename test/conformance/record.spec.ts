@@ -142,7 +142,7 @@ describe('what stands in the store', () => {
       const sealer = new ServiceLog(new BusStore(bus, 'checkpoint-sealer'), null);
       const s = await sealer.state(scene.stack.tenant, run);
       expect(Object.values(s.effects).some(isUnresolved)).toBe(true);
-      const seal = (of: typeof s) => { const manifest = canonical(cutOf(of, canonical, sha256).manifest); const checkpoint = randomUUID(); return sealer.append(s, { facts: [fact('checkpoint.sealed', { checkpoint, version: 1, cut: s.revision, boundaries: s.boundary, manifest: sha256(manifest), previous: s.checkpoint?.checkpoint ?? null })], checkpoint: { checkpoint, manifest, sections: {} } }); };
+      const seal = (of: typeof s) => { const manifest = canonical(cutOf(of, canonical, sha256).manifest); const checkpoint = randomUUID(); return sealer.append(s, { facts: [fact('checkpoint.sealed', { checkpoint, version: 1, cut: s.revision, boundaries: s.boundary, manifest: sha256(manifest), previous: s.checkpoint?.checkpoint ?? null })], checkpoint: { checkpoint, manifest } }); };
       expect(await seal({ ...s, effects: {} })).toMatchObject({ kind: 'refused', code: 'CHECKPOINT_OMITS_EFFECT' });
       expect((await sealer.state(scene.stack.tenant, run)).revision).toBe(s.revision);
       expect(await seal(s)).toMatchObject({ kind: 'appended' });

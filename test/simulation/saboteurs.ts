@@ -91,7 +91,7 @@ export const SABOTEURS: readonly Planned[] = [
           if (s.boundary.length === 0) return null;
           const manifest = canonical(cutOf(forgetful(s), canonical, sha256).manifest);
           const checkpoint = `cp-${s.revision}`;
-          return { facts: [fact('checkpoint.sealed', { checkpoint, version: 1, cut: s.revision, boundaries: s.boundary, manifest: sha256(manifest), previous: s.checkpoint?.checkpoint ?? null })], checkpoint: { checkpoint, manifest, sections: {} } };
+          return { facts: [fact('checkpoint.sealed', { checkpoint, version: 1, cut: s.revision, boundaries: s.boundary, manifest: sha256(manifest), previous: s.checkpoint?.checkpoint ?? null })], checkpoint: { checkpoint, manifest } };
         });
       }),
       door: (p, clock) => {

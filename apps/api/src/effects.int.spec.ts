@@ -39,7 +39,7 @@ async function seal(run: RunId): Promise<void> {
   const s = await (logs.get('checkpoint-sealer') as ServiceLog).state(TENANT, run);
   const manifest = canonical(cutOf(s, canonical, sha256).manifest);
   const checkpoint = randomUUID();
-  await by('checkpoint-sealer', run, [fact('checkpoint.sealed', { checkpoint, version: 1, cut: s.revision, boundaries: s.boundary, manifest: sha256(manifest), previous: s.checkpoint?.checkpoint ?? null })], { checkpoint: { checkpoint, manifest, sections: {} } });
+  await by('checkpoint-sealer', run, [fact('checkpoint.sealed', { checkpoint, version: 1, cut: s.revision, boundaries: s.boundary, manifest: sha256(manifest), previous: s.checkpoint?.checkpoint ?? null })], { checkpoint: { checkpoint, manifest } });
 }
 async function permit(run: RunId, subject: string): Promise<Permit> {
   const s = await (logs.get('policy-gate') as ServiceLog).state(TENANT, run);

@@ -14,7 +14,7 @@ export const sealRun = (log: ServiceLog) => async (tenant: TenantId, run: RunId)
     failpoint('sealer.before-append');
     return {
       facts: [fact('checkpoint.sealed', { checkpoint, version: 1, cut: s.revision, boundaries: s.boundary, manifest: sha256(manifest), previous: s.checkpoint?.checkpoint ?? null })],
-      checkpoint: { checkpoint, manifest, sections: {} }, // the store makes the bodies itself, from its own fold
+      checkpoint: { checkpoint, manifest }, // the store makes the sections itself, from its own fold
     };
   });
   if (done.kind === 'appended') failpoint('sealer.after-append');

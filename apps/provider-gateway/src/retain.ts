@@ -1,8 +1,15 @@
-/** Turns an interpretation into facts: observations, retained continuations, usage, and what was accepted. Rows: CON-1, CON-2, CON-5, NAT-1, BUD-3, RUN-3. */
+/**
+ * Turns an interpretation into facts: observations, retained continuations, usage, and what was accepted.
+ *
+ * O1. Whatever a model says, one append records it and its usage, once: what is too much for an append, or comes after the run's end, is a refusal that was paid for.
+ *
+ * Rows: CON-1, CON-2, CON-5, NAT-1, NAT-2, BUD-3, RUN-3.
+ */
 import { v7 as uuidv7 } from 'uuid';
 import { canonical, type ContentUpload } from '@n17q/contracts';
-import { clip, fact, modelOf, type AcceptedCall, type Amounts, type ContinuationHandle, type Fact, type Generation, type Json, type OutputPart, type ProfilesDocument, type ProviderAccount, type RunState, type Usage } from '@n17q/domain';
-import type { Interpretation } from '@n17q/providers';
+import { clip, fact, modelOf, type AcceptedCall, type Amounts, type ContentRef, type ContinuationHandle, type Fact, type Generation, type Json, type OutputPart, type ProfilesDocument, type ProviderAccount, type RunState, type Usage } from '@n17q/domain';
+import type { Interpretation, RefusalCode } from '@n17q/providers';
+import { tooMuch, unfit } from './bounds.js';
 import type { GatewayPorts } from './ports.js';
 
 export interface Recorded { readonly facts: readonly Fact[]; readonly contents: readonly ContentUpload[] }
@@ -24,14 +31,36 @@ export async function recorded(p: GatewayPorts, s: RunState, g: Generation, atte
       contents: [],
       facts: [fact('generation.refused', {
         ...ids, class: r.class, code: r.code, reason: clip(r.message, 1000), facts: { status: r.status, executed: r.executed } as Json, retryAfterMs: r.retryAfterMs ?? null,
-        usage: r.usage ?? null, spent: r.usage === undefined ? (r.executed ? null : { usd_micros: 0, tokens: 0, calls: 0 }) : spentFor(doc, g, r.usage),
+        usage: r.usage === undefined ? null : boundedUsage(r.usage), spent: r.usage === undefined ? (r.executed ? null : { usd_micros: 0, tokens: 0, calls: 0 }) : spentFor(doc, g, r.usage),
       })],
     };
-    case 'accepted': return acceptedFacts(p, s, g, attempt, account, doc, r);
+    case 'accepted': break;
   }
+  if (s.status === 'ended') { // keeps O1
+    const disagreed = fact('provider.disagreed', { generation: g.generation, adapter: account.adapter, code: 'OUTPUT_AFTER_END', observation: { attempt } });
+    return { contents: [], facts: [disagreed, refusedOutput(g, attempt, doc, r, 'RUN_ENDED', 'the run ended while the model call was under way: its output is not accepted', undefined)] };
+  }
+  const accepted = tooMuch(r.parts) ?? await acceptedFacts(p, s, g, attempt, account, doc, r);
+  const why = typeof accepted === 'string' ? accepted : unfit(accepted.facts, accepted.contents);
+  if (typeof accepted !== 'string' && why === null) return accepted;
+  const kept = await p.keep(s.tenant, s.run, clip(JSON.stringify(r.parts), EVIDENCE_CHARS_MAX), 'model-output', 'text/plain; charset=utf-8');
+  return { contents: kept.upload === null ? [] : [kept.upload], facts: [refusedOutput(g, attempt, doc, r, 'OUTPUT_OUT_OF_BOUNDS', why ?? '', kept.ref)] }; // keeps O1
 }
 
-async function acceptedFacts(p: GatewayPorts, s: RunState, g: Generation, attempt: string, account: ProviderAccount, doc: ProfilesDocument | undefined, r: Extract<Interpretation, { kind: 'accepted' }>): Promise<Recorded> {
+/** Of an output that is not accepted, what is kept as evidence. */
+const EVIDENCE_CHARS_MAX = 64 * 1024;
+type Accepted = Extract<Interpretation, { kind: 'accepted' }>;
+function refusedOutput(g: Generation, attempt: string, doc: ProfilesDocument | undefined, r: Accepted, code: RefusalCode, reason: string, output: ContentRef | undefined): Fact {
+  // what a changed context may mend gets one more try; the same again is over (fold.ts)
+  return fact('generation.refused', {
+    generation: g.generation, attempt, class: code === 'OUTPUT_OUT_OF_BOUNDS' ? 'repairable-once' : 'never-retry-as-is', code, reason: clip(reason, 1000), facts: { status: 200, executed: true, finish: r.finish, parts: r.parts.length },
+    retryAfterMs: null, usage: boundedUsage(r.usage), spent: spentFor(doc, g, r.usage), ...(output === undefined ? {} : { output }),
+  });
+}
+/** Numbers of the provider's own are kept as they came, as far as they are no text of unknown size. */
+const boundedUsage = (u: Usage): Usage => (JSON.stringify(u.native).length <= 8192 ? u : { ...u, native: { omitted: 'larger than 8192 characters' } });
+
+async function acceptedFacts(p: GatewayPorts, s: RunState, g: Generation, attempt: string, account: ProviderAccount, doc: ProfilesDocument | undefined, r: Accepted): Promise<Recorded> {
   const contents: ContentUpload[] = [];
   const put = async (bytes: string | Uint8Array, cls: 'model-output' | 'tool-arguments' | 'continuation', media: string) => { const k = await p.keep(s.tenant, s.run, bytes, cls, media); if (k.upload !== null) contents.push(k.upload); return k.ref; };
   const modelServed = r.observed.modelServed ?? g.route.model;
@@ -57,7 +86,7 @@ async function acceptedFacts(p: GatewayPorts, s: RunState, g: Generation, attemp
       fact('generation.accepted', {
         generation: g.generation, attempt, output: await put(canonical({ parts: r.parts as readonly OutputPart[] }), 'model-output', 'application/json'), finish: r.finish, calls, continuations,
         recoverable: unavailable ? 'unavailable' : 'exact', why: unavailable ? 'RETENTION_METADATA_ONLY: the retention contract keeps no opaque protocol state; exact recovery is unavailable' : '',
-        usage: r.usage, spent: spentFor(doc, g, r.usage),
+        usage: boundedUsage(r.usage), spent: spentFor(doc, g, r.usage),
       }),
     ],
   };

@@ -5,17 +5,17 @@ import type { Actor, AttemptId, CheckpointId, ContentRef, Digest, EffectId, Even
 export const INLINE_BYTES_MAX = 64 * 1024;
 export const APPEND_BYTES_MAX = 768 * 1024;
 export const APPEND_EVENTS_MAX = 64;
+export const APPEND_CONTENTS_MAX = 64;
 
 export type NewEvent = Fact & { readonly eventId: EventId };
 
 export interface WireContent { readonly ref: ContentRef; /** base64 */ readonly salt: string; /** base64 */ readonly body: string }
 
+/** The sections that the manifest names are the store's own: it cuts them from its own fold. */
 export interface CheckpointUpload {
   readonly checkpoint: CheckpointId;
   /** Canonical JSON of the manifest. */
   readonly manifest: string;
-  /** Sections that the store does not have yet, by digest: canonical JSON. */
-  readonly sections: { readonly [digest: string]: string };
 }
 
 export interface AppendRequest {
@@ -38,7 +38,7 @@ export interface AppendRequest {
 
 export const APPEND_REFUSALS = [
   'MALFORMED', 'TOO_LARGE', 'UNKNOWN_TYPE', 'WRONG_VERSION', 'WRONG_OWNER', 'WRONG_STREAM', 'ILLEGAL', 'ID_REUSED', 'CONTENT_MISSING', 'CONTENT_ALTERED', 'CARRIER_FIELD',
-  'PERMIT_STALE', 'PERMIT_EXPIRED', 'PERMIT_MISMATCH', 'SCOPE_BUSY', 'REQUIREMENT_FAILED', 'BUDGET_SHORT', 'CHECKPOINT_WRONG', 'CHECKPOINT_OMITS_EFFECT', 'INCARNATION_SUSPECT',
+  'PERMIT_STALE', 'PERMIT_EXPIRED', 'PERMIT_MISMATCH', 'SCOPE_BUSY', 'REQUIREMENT_FAILED', 'BUDGET_SHORT', 'BALANCE_TOO_LARGE', 'CHECKPOINT_WRONG', 'CHECKPOINT_OMITS_EFFECT', 'INCARNATION_SUSPECT',
 ] as const;
 export type AppendRefusalCode = (typeof APPEND_REFUSALS)[number];
 

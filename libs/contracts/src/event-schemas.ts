@@ -38,7 +38,7 @@ const asked = o({ reason: words });
 const toolMapping = o({
   name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_.:-]{0,127}$/), description: words, server: word, schema: json, schemaDigest: digest, mappingRevision: count, contract, scopeFields: z.array(word).max(20), target: word,
   connector: o({ kind: z.enum(['http', 'command', 'workspace']), config: json }), timeoutMs: z.int().min(1).max(3_600_000), outputBytesMax: z.int().min(1).max(1_000_000), costUsdMicros: count,
-});
+}).refine((t) => (t.contract.query?.absenceFinalAfterMs ?? Infinity) >= t.timeoutMs, { path: ['contract', 'query', 'absenceFinalAfterMs'], error: 'absence cannot be final before the call itself has timed out: absenceFinalAfterMs must be at least timeoutMs' });
 const profile = o({ contextTokens: z.int().min(1), outputTokensMax: z.int().min(1), toolCalls: z.boolean(), structuredOutput: z.boolean(), nativeContinuation: z.boolean(), opaqueRequired: z.enum(['current-turn', 'never']), storesContent: z.boolean() });
 
 type Schemas = { readonly [T in EventType]: z.ZodType<EventData[T]> };
@@ -69,7 +69,7 @@ export const EVENT_SCHEMAS: Schemas = {
   'route.decided': o({ from: route.nullable(), to: route, reason: words, tenant: tenantRevisions }),
   'run.paused': o({ reason: words, code: word }),
   'run.resumed': o({ reason: words }),
-  'run.ended': o({ how: z.enum(['completed', 'by-person', 'failed']), withUnknowns: z.boolean(), by: actor, reason: words, returned: amounts }),
+  'run.ended': o({ how: z.enum(['completed', 'by-person', 'failed']), withUnknowns: z.boolean(), by: actor, reason: words, returned: amounts, charged: amounts.optional() }),
   'effect.permitted': o({ effect: id, attemptNumber: z.int().min(1), siblings: z.array(id), reservation: id, approval: id.nullable(), ...permit }),
   'effect.denied': o({ effect: id, ...because }),
   'effect.withdrawn': o({ effect: id, reason: words }),
@@ -79,14 +79,14 @@ export const EVENT_SCHEMAS: Schemas = {
   'finding.accepted': o({ finding: id, effect: id, verdict: z.enum(['happened', 'did-not-happen']), by: actor }),
   'finding.refused': o({ finding: id, effect: id, ...because }),
   'budget.reserved': o({ reservation: id, for: z.enum(['generation', 'effect']), amounts, drawn: amounts }),
-  'budget.settled': o({ reservation: id, used: amounts }),
+  'budget.settled': o({ reservation: id, used: amounts, charged: amounts.optional() }),
   'budget.warned': o({ dimensions: z.array(z.enum(DIMENSIONS)).min(1) }),
   'budget.exhausted': o({ dimension: z.enum(DIMENSIONS), needed: amounts, of: z.enum(['run', 'tenant']) }),
 
   'segment.started': o({ segment: z.int().min(1), from: route.nullable(), to: route, reason: words, checkpoint: id.nullable(), manifest: contentRef }),
   'generation.started': o({ ...generated, owner: id, permit: id, form, wire: digest, wirePrefix: o({ bytes: count, digest }), leaseMs: z.int().min(100) }),
   'generation.accepted': o({ ...generated, output: contentRef, finish: z.enum(['stop', 'length', 'filtered', 'malformed-call', 'other']), calls: z.array(o({ call: id, tool: z.string().min(1).max(200), args: contentRef.nullable() })).max(64), continuations: z.array(handle), recoverable: z.enum(['exact', 'unavailable']), why: words, usage, spent: amounts.nullable() }),
-  'generation.refused': o({ ...generated, class: word, retryAfterMs: count.nullable(), usage: usage.nullable(), spent: amounts.nullable(), ...because }),
+  'generation.refused': o({ ...generated, class: word, retryAfterMs: count.nullable(), usage: usage.nullable(), spent: amounts.nullable(), output: contentRef.optional(), ...because }),
   'generation.outcome-unknown': o({ ...generated, cause: words }),
   'generation.not-sent': o({ ...generated, cause: words }),
   'generation.blocked': o({ generation: id, ...because }),
@@ -105,6 +105,7 @@ export const EVENT_SCHEMAS: Schemas = {
   'effect.reconciled': o({ effect: id, as: z.enum(['happened', 'did-not-happen']), by: z.enum(['receipt', 'query', 'finding', 'late-reply']), evidence: contentRef.nullable(), text: contentRef.nullable() }),
   'effect.looked': o({ effect: id, look: z.int().min(1), answer: z.enum(['not-found', 'cannot-tell']), cause: words }),
   'effect.duplicated': o({ effect: id, count: z.int().min(2), evidence: contentRef }),
+  'effect.contradicted': o({ effect: id, from: z.enum(['receipt', 'finding', 'late-reply']), evidence: contentRef }),
   'effect.needs-person': o({ effect: id, reason: words }),
   'workspace.changed': o({ effect: id.nullable(), workspace, previous: z.string().nullable(), summary: words }),
   'workspace.conflicted': o({ effect: id.nullable(), found: words }),
@@ -116,7 +117,7 @@ const wireContent = o({ ref: contentRef, salt: z.base64().max(64), body: z.base6
 export const appendRequest = o({
   tenant: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/), stream: z.string().regex(/^(run\/[A-Za-z0-9-]{1,64}|tenant\/(policy|registry|profiles|roles|budget))$/), expected: count, appendId: z.uuid(), actor, correlation: z.string().max(200), causation: z.string().max(100).nullable(),
   events: z.array(o({ eventId: z.uuid(), type: z.string().max(100), schemaVersion: z.int().optional(), data: z.unknown() })).min(1).max(64), contents: z.array(wireContent).max(64),
-  checkpoint: o({ checkpoint: id, manifest: z.string().max(100_000), sections: z.record(digest, z.string()) }).optional(),
+  checkpoint: o({ checkpoint: id, manifest: z.string().max(100_000) }).optional(),
   requires: z.array(o({ stream: z.string().max(100), revision: count })).max(10).optional(),
   trace: o({ traceparent: z.string().max(100), tracestate: z.string().max(512).optional() }).optional(),
 });

@@ -4,6 +4,7 @@
  *
  * B1. used + reserved never exceeds drawn (plus what a provider reported beyond its reservation), and drawn never exceeds granted, in any dimension.
  * B3. An ended run holds from the tenant no more than it used and still has reserved; what is freed after its end goes back as it is freed.
+ * B4. What was used beyond what was drawn is charged to the tenant when the run ends, and when something is settled after that, as far as the account goes.
  * B2. Nothing here knows of providers, sessions or segments: a switch refunds nothing.
  *
  * Rows: BUD-1, BUD-2, BUD-5.
@@ -29,17 +30,35 @@ export interface Budget {
   readonly reservations: { readonly [id: string]: Amounts };
   /** What providers reported beyond a reservation: a fact that no reservation could prevent, kept apart so that B1 stays exact. */
   readonly overrun: Amounts;
+  /** Of the overrun, what the tenant has paid beside the slices drawn. */
+  readonly charged: Amounts;
   readonly warned: boolean;
   readonly exhausted: Dimension | null;
 }
 
-export const openBudget = (granted: Amounts): Budget => ({ granted, drawn: NOTHING, used: NOTHING, reservations: {}, overrun: NOTHING, warned: false, exhausted: null });
+export const openBudget = (granted: Amounts): Budget => ({ granted, drawn: NOTHING, used: NOTHING, reservations: {}, overrun: NOTHING, charged: NOTHING, warned: false, exhausted: null });
 
 export const reserved = (b: Budget): Amounts => Object.values(b.reservations).reduce(plus, NOTHING);
 /** What the run may still commit to, out of its grant. */
 export const left = (b: Budget): Amounts => minus(minus(b.granted, b.used), reserved(b));
 /** What it holds from the tenant and has not committed. */
 export const idle = (b: Budget): Amounts => minus(minus(b.drawn, b.used), reserved(b));
+
+/** What the tenant has paid for this run so far. */
+export const paid = (b: Budget): Amounts => plus(b.drawn, b.charged);
+/** What was used or still is reserved beyond what the tenant has paid: only an overrun makes it so. */
+export const owed = (b: Budget): Amounts => most(minus(plus(b.used, reserved(b)), paid(b)), NOTHING);
+/** The budget after a reservation came to `used`. */
+export function settled(b: Budget, reservation: string, used: Amounts): Budget {
+  const { [reservation]: held, ...others } = b.reservations;
+  return held === undefined ? b : { ...b, reservations: others, used: plus(b.used, used), overrun: plus(b.overrun, most(minus(used, held), NOTHING)) };
+}
+/** An ended run commits to nothing more: what it has paid too much goes back, what was charged first (B3). */
+export function givenBack(b: Budget): Budget {
+  const over = most(minus(paid(b), plus(b.used, reserved(b))), NOTHING);
+  const charge = least(b.charged, over);
+  return { ...b, charged: minus(b.charged, charge), drawn: minus(b.drawn, minus(over, charge)) };
+}
 
 /** The extra that must be drawn from the tenant's account so that `amounts` can be reserved; at least a slice, at most the grant. */
 export function drawFor(b: Budget, amounts: Amounts, slice: Amounts): Amounts {
@@ -49,7 +68,7 @@ export function drawFor(b: Budget, amounts: Amounts, slice: Amounts): Amounts {
 }
 
 export const budgetHolds = (b: Budget): boolean =>
-  covers(b.granted, b.drawn) && covers(plus(b.drawn, b.overrun), plus(b.used, reserved(b))) && areAmounts(b.used) && areAmounts(b.drawn);
+  covers(b.granted, b.drawn) && covers(plus(b.drawn, b.overrun), plus(b.used, reserved(b))) && covers(b.overrun, b.charged) && areAmounts(b.charged) && areAmounts(b.used) && areAmounts(b.drawn);
 
 export const WARN_AT = 0.8;
 /** The dimensions in which four fifths of the grant are used or reserved. */

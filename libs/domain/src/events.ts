@@ -88,7 +88,7 @@ export interface EventData {
   'route.decided': { readonly from: Route | null; readonly to: Route; readonly reason: string; readonly tenant: TenantRevisions };
   'run.paused': { readonly reason: string; readonly code: string };
   'run.resumed': { readonly reason: string };
-  'run.ended': { readonly how: EndedAs; readonly withUnknowns: boolean; readonly by: Actor; readonly reason: string; readonly returned: Amounts };
+  'run.ended': { readonly how: EndedAs; readonly withUnknowns: boolean; readonly by: Actor; readonly reason: string; readonly returned: Amounts; /** Of what is owed, what the tenant's account covers now. */ readonly charged?: Amounts };
   'effect.permitted': { readonly effect: EffectId; readonly attemptNumber: number; readonly siblings: readonly EffectId[]; readonly reservation: string; readonly approval: string | null } & Permit;
   'effect.denied': { readonly effect: EffectId } & RefusedBecause;
   'effect.withdrawn': { readonly effect: EffectId; readonly reason: string };
@@ -98,7 +98,7 @@ export interface EventData {
   'finding.accepted': { readonly finding: string; readonly effect: EffectId; readonly verdict: 'happened' | 'did-not-happen'; readonly by: Actor };
   'finding.refused': { readonly finding: string; readonly effect: EffectId } & RefusedBecause;
   'budget.reserved': { readonly reservation: string; readonly for: 'generation' | 'effect'; readonly amounts: Amounts; readonly drawn: Amounts };
-  'budget.settled': { readonly reservation: string; readonly used: Amounts };
+  'budget.settled': { readonly reservation: string; readonly used: Amounts; /** After the run's end only. */ readonly charged?: Amounts };
   'budget.warned': { readonly dimensions: readonly Dimension[] };
   'budget.exhausted': { readonly dimension: Dimension; readonly needed: Amounts; readonly of: 'run' | 'tenant' };
 
@@ -106,7 +106,7 @@ export interface EventData {
   'segment.started': { readonly segment: number; readonly from: Route | null; readonly to: Route; readonly reason: string; readonly checkpoint: CheckpointId | null; readonly manifest: ContentRef };
   'generation.started': { readonly generation: GenerationId; readonly attempt: AttemptId; readonly owner: string; readonly permit: PermitId; readonly form: AttemptForm; readonly wire: Digest; readonly wirePrefix: { readonly bytes: number; readonly digest: Digest }; readonly leaseMs: number };
   'generation.accepted': { readonly generation: GenerationId; readonly attempt: AttemptId; readonly output: ContentRef; readonly finish: FinishReason; readonly calls: readonly AcceptedCall[]; readonly continuations: readonly ContinuationHandle[]; readonly recoverable: 'exact' | 'unavailable'; readonly why: string; readonly usage: Usage; readonly spent: Amounts | null };
-  'generation.refused': { readonly generation: GenerationId; readonly attempt: AttemptId; readonly class: string; readonly retryAfterMs: number | null; readonly usage: Usage | null; readonly spent: Amounts | null } & RefusedBecause;
+  'generation.refused': { readonly generation: GenerationId; readonly attempt: AttemptId; readonly class: string; readonly retryAfterMs: number | null; readonly usage: Usage | null; readonly spent: Amounts | null; /** Of an output that was refused as a whole, what is kept as evidence: bounded text. */ readonly output?: ContentRef } & RefusedBecause;
   'generation.outcome-unknown': { readonly generation: GenerationId; readonly attempt: AttemptId; readonly cause: string };
   'generation.not-sent': { readonly generation: GenerationId; readonly attempt: AttemptId; readonly cause: string };
   'generation.blocked': { readonly generation: GenerationId } & RefusedBecause;
@@ -126,6 +126,7 @@ export interface EventData {
   'effect.reconciled': { readonly effect: EffectId; readonly as: 'happened' | 'did-not-happen'; readonly by: 'receipt' | 'query' | 'finding' | 'late-reply'; readonly evidence: ContentRef | null; readonly text: ContentRef | null };
   'effect.looked': { readonly effect: EffectId; readonly look: number; readonly answer: 'not-found' | 'cannot-tell'; readonly cause: string };
   'effect.duplicated': { readonly effect: EffectId; readonly count: number; readonly evidence: ContentRef };
+  'effect.contradicted': { readonly effect: EffectId; readonly from: 'receipt' | 'finding' | 'late-reply'; readonly evidence: ContentRef };
   'effect.needs-person': { readonly effect: EffectId; readonly reason: string };
   'workspace.changed': { readonly effect: EffectId | null; readonly workspace: WorkspaceRef; readonly previous: string | null; readonly summary: string };
   'workspace.conflicted': { readonly effect: EffectId | null; readonly found: string };
@@ -224,6 +225,7 @@ export const EVENT_TABLE: { readonly [T in EventType]: EventRule } = {
   'effect.reconciled': rule('effect-reconciler', 'effect', true, 'world-reconciliation', 'platform'),
   'effect.looked': rule('effect-reconciler', 'effect', false, 'world-reconciliation', 'platform'),
   'effect.duplicated': rule('effect-reconciler', 'effect', true, 'world-reconciliation', 'platform'),
+  'effect.contradicted': rule('effect-reconciler', 'effect', true, 'world-reconciliation', 'platform'),
   'effect.needs-person': rule('effect-reconciler', 'effect', false, null, 'platform'),
   'workspace.changed': rule('effect-reconciler', 'effect', false, 'workspace', 'platform'),
   'workspace.conflicted': rule('effect-reconciler', 'effect', true, 'workspace', 'platform'),

@@ -4,7 +4,7 @@ import { isConsequential } from './contract.js';
 import { EFFECT_MOVES, type Attempt, type Effect, type Stage } from './effect.js';
 import { NOTHING } from './budget.js';
 import type { EffectId } from './ids.js';
-import { DENIALS_MAX, FINDINGS_MAX, HISTORY_ITEMS_MAX, type Denial, type HistoryItem, type RunState } from './run.js';
+import { CONTRADICTIONS_MAX, DENIALS_MAX, HISTORY_ITEMS_MAX, type Denial, type HistoryItem, type RunState } from './run.js';
 
 export type Folder<T extends EventType> = (s: RunState, d: EventData[T], e: EventEnvelope) => RunState;
 export type Folders = { readonly [T in EventType]?: Folder<T> };
@@ -39,12 +39,19 @@ export function move(s: RunState, type: EventType, id: EffectId, change: (e: Eff
   return { ...s, effects: { ...s.effects, [id]: { ...e, stage: to, ...change(e) } } };
 }
 
+export const CONTRADICTED = 'EFFECT_CONTRADICTED';
 /** Begins the reason of an effect that waits for a person because nobody used its permits. */
 export const PERMITS_UNUSED = 'PERMITS_UNUSED';
 /** How many permits in a row ran out unused, when another one is given. */
 export const unusedAfter = (unused: number, was: Permit | null, e: EventEnvelope): number => (was !== null && was.expiresAt <= e.recordedAt ? unused + 1 : unused);
 
 const endAttempt = (e: Effect, end: Attempt['end']): readonly Attempt[] => e.attempts.map((a, i) => (i === e.attempts.length - 1 && a.end === 'open' ? { ...a, end } : a));
+/** What never left spends no approval (APP-3); what an earlier attempt spent stays spent, and what was revoked meanwhile stays revoked. */
+function unspent(s: RunState, id: EffectId): RunState {
+  const e = s.effects[id];
+  const a = s.approvals[e?.permit?.approval ?? ''];
+  return a?.stage !== 'spent' || e?.attempts.slice(0, -1).some((x) => x.end !== 'not-sent') ? s : { ...s, approvals: { ...s.approvals, [a.approval]: { ...a, stage: 'approved' } } };
+}
 const mayHaveHappenedBefore = (e: Effect | undefined): boolean => e !== undefined && isConsequential(e.contract) && e.attempts.slice(0, -1).some((a) => a.end === 'unknown');
 /** The last attempt has its end; the effect is as unknown as it was before it, and keeps its reservation. */
 const stillUnknown = (s: RunState, type: EventType, id: EffectId, end: Attempt['end']): RunState => move(s, type, id, (x) => ({ stage: 'unknown', attempts: endAttempt(x, end), permit: null }));
@@ -74,7 +81,7 @@ export const EFFECT_FOLD: Folders = {
   },
   'approval.revoked': (s, d) => {
     const a = s.approvals[d.approval];
-    return a === undefined || a.stage === 'spent' ? s : { ...s, approvals: { ...s.approvals, [d.approval]: { ...a, stage: 'revoked' } } };
+    return a === undefined ? s : { ...s, approvals: { ...s.approvals, [d.approval]: { ...a, stage: 'revoked' } } };
   },
   'effect.permitted': (s, d, e) => move(s, 'effect.permitted', d.effect, (x) => ({ permit: d, reservation: d.reservation, needsPerson: null, lookPermit: null, unused: unusedAfter(x.unused, x.permit ?? x.lookPermit, e) })),
   'effect.denied': (s, d, e) => {
@@ -92,7 +99,7 @@ export const EFFECT_FOLD: Folders = {
   // keeps E1: what an earlier attempt may have done is not undone by a later one that was refused or did not leave
   'effect.refused': (s, d, e) => (mayHaveHappenedBefore(s.effects[d.effect]) ? stillUnknown(s, 'effect.refused', d.effect, 'refused') : settleReservation(result(move(s, 'effect.refused', d.effect, (x) => ({ attempts: endAttempt(x, 'refused'), result: { ok: false, text: d.text, words: `refused: ${d.cause}` } })), d.effect, e.revision, 'refused'), d.effect, true)),
   'effect.not-sent': (s, d) => (mayHaveHappenedBefore(s.effects[d.effect]) ? stillUnknown(s, 'effect.not-sent', d.effect, 'not-sent')
-    : settleReservation(move(s, 'effect.not-sent', d.effect, (x) => ({ attempts: endAttempt(x, 'not-sent'), result: null })), d.effect, false)),
+    : settleReservation(move(unspent(s, d.effect), 'effect.not-sent', d.effect, (x) => ({ attempts: endAttempt(x, 'not-sent'), result: null })), d.effect, false)),
   'effect.outcome-unknown': (s, d, e) => tally(remember(move(s, 'effect.outcome-unknown', d.effect, (x) => ({ attempts: endAttempt(x, 'unknown'), permit: null })), { kind: 'result', revision: e.revision, call: s.effects[d.effect]?.call ?? '', tool: s.effects[d.effect]?.tool ?? '', outcome: 'unknown', text: null, segment: s.segment }), s.segment, { unknowns: 1 }),
   'receipt.received': (s, d) => ({ ...s, receiptsPending: [...s.receiptsPending, { effect: d.effect, receipt: d.receipt, from: d.from }] }),
   'effect.receipt-recorded': (s, d) => move({ ...s, receiptsPending: s.receiptsPending.filter((r) => r.receipt.commitment !== d.receipt.commitment) }, 'effect.receipt-recorded', d.effect, (x) => ({ receipts: [...x.receipts, d.receipt] })),
@@ -105,9 +112,18 @@ export const EFFECT_FOLD: Folders = {
   'effect.recovery-denied': (s, d, e) => move(deny(s, { revision: e.revision, of: d.effect, code: d.code, reason: d.reason }), 'effect.recovery-denied', d.effect, () => ({ needsPerson: `${d.code}: ${d.reason}`, permit: null, lookPermit: null })),
   'look.permitted': (s, d, e) => move(s, 'look.permitted', d.effect, (x) => ({ lookPermit: d, unused: unusedAfter(x.unused, x.lookPermit, e) })),
   'effect.looked': (s, d, e) => move(s, 'effect.looked', d.effect, (x) => ({ lookPermit: null, looks: x.looks + 1, lastLookAt: e.recordedAt, unused: 0 })),
+  // the run went on as if it had not happened: it is counted, the next model is told, and a person is asked
+  'effect.contradicted': (s, d, e) => {
+    const tool = s.effects[d.effect]?.tool ?? s.disproved.find((x) => x.effect === d.effect)?.tool ?? '';
+    const told = deny(s, { revision: e.revision, of: d.effect, code: CONTRADICTED, reason: `${tool} (${d.effect}) was settled as not having happened, and a ${d.from} now says that it did` });
+    return {
+      ...told, disproved: s.disproved.filter((x) => x.effect !== d.effect), findings: s.effects[d.effect] !== undefined ? s.findings : s.findings.map((f) => (f.effect === d.effect && f.stage === 'accepted' ? { ...f, applied: true } : f)),
+      contradictions: { count: s.contradictions.count + 1, unasked: [...s.contradictions.unasked, { effect: d.effect, tool, from: d.from, revision: e.revision }].slice(-CONTRADICTIONS_MAX) },
+    };
+  },
   'effect.needs-person': (s, d) => move(s, 'effect.needs-person', d.effect, () => ({ needsPerson: d.reason, lookPermit: null })),
   'effect.duplicated': (s, d) => ({ ...move(s, 'effect.duplicated', d.effect, (x) => ({ duplicated: Math.max(x.duplicated, d.count), receipts: [...x.receipts, d.evidence] })), duplicates: s.duplicates + 1 }),
-  'effect.finding-submitted': (s, d, e) => ({ ...s, findings: [...s.findings.filter((f) => f.stage === 'submitted' || !f.applied).slice(-(FINDINGS_MAX - 1)), { finding: d.finding, effect: d.effect, verdict: d.verdict, evidence: d.evidence, by: e.actor, stage: 'submitted', applied: false }] }),
+  'effect.finding-submitted': (s, d, e) => ({ ...s, findings: [...s.findings.filter((f) => !f.applied), { finding: d.finding, effect: d.effect, verdict: d.verdict, evidence: d.evidence, by: e.actor, stage: 'submitted', applied: false }] }),
   'finding.accepted': (s, d) => ({ ...s, findings: s.findings.map((f) => (f.finding === d.finding ? { ...f, stage: 'accepted' } : f)) }),
   'finding.refused': (s, d) => ({ ...s, findings: s.findings.map((f) => (f.finding === d.finding ? { ...f, stage: 'refused', applied: true } : f)) }),
   'workspace.changed': (s, d) => ({ ...s, workspace: d.workspace }),

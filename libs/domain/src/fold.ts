@@ -7,12 +7,13 @@
  *
  * Rows: RUN-1, RUN-4, SEAL-4, BUD-1.
  */
-import { NOTHING, idle, minus, plus, most, openBudget, type Amounts } from './budget.js';
+import { givenBack, NOTHING, minus, plus, openBudget, settled, type Amounts } from './budget.js';
 import { isUnresolved } from './effect.js';
 import { EVENT_TABLE, type EventData, type EventEnvelope, type EventType } from './events.js';
-import { deny, EFFECT_FOLD, PERMITS_UNUSED, remember, tally, unusedAfter, type Folders } from './fold-effects.js';
+import { CONTRADICTED, deny, EFFECT_FOLD, PERMITS_UNUSED, remember, tally, unusedAfter, type Folders } from './fold-effects.js';
+import { FAILURES_MAX } from './needs.js';
 import { sameRoute } from './tenant.js';
-import { LINEAGE_ITEMS_MAX, type Lineage, type Request, type RunState } from './run.js';
+import { APPROVALS_OVER_MAX, DISPROVED_MAX, LINEAGE_ITEMS_MAX, type Lineage, type Request, type RunState } from './run.js';
 
 type Started = EventData['generation.started'];
 
@@ -20,7 +21,14 @@ const request = (kind: Request['kind']) => (s: RunState, d: { readonly reason: s
 const answered = (s: RunState, kinds: readonly Request['kind'][]): readonly Request[] => s.requests.filter((r) => !kinds.includes(r.kind));
 
 /** Effects that the next turn no longer needs: settled, and their calls belong to an older output (keeps F2). */
-const keepOpen = (s: RunState): RunState['effects'] => Object.fromEntries(Object.entries(s.effects).filter(([, e]) => isUnresolved(e)));
+function keepOpen(s: RunState, now: number): Pick<RunState, 'effects' | 'approvals' | 'disproved'> {
+  const effects = Object.fromEntries(Object.entries(s.effects).filter(([, e]) => isUnresolved(e)));
+  const left = Object.values(s.effects).filter((e) => e.stage === 'did-not-happen').map((e) => ({ effect: e.effect, tool: e.tool }));
+  // an approval is for one effect, and goes with it; what was refused, revoked or ran out is told for a while
+  const over = Object.values(s.approvals).filter((a) => effects[a.effect] === undefined && a.stage !== 'spent' && (a.stage === 'rejected' || a.stage === 'revoked' || a.expiresAt <= now)).slice(-APPROVALS_OVER_MAX);
+  const approvals = Object.fromEntries([...over, ...Object.values(s.approvals).filter((a) => effects[a.effect] !== undefined)].map((a) => [a.approval, a]));
+  return { effects, approvals, disproved: [...s.disproved, ...left].slice(-DISPROVED_MAX) };
+}
 
 function failed(s: RunState, code: string, retryAt: number | null, refusesLineage = false): RunState {
   return { ...s, generation: null, failures: { count: s.failures.count + 1, retryAt, lastCode: code, refusesLineage } };
@@ -60,7 +68,7 @@ function accepted(s: RunState, d: EventData['generation.accepted'], e: EventEnve
     items: [...l.items, { kind: 'output', generation: d.generation, output: d.output, continuations: d.continuations, turn: l.turn, calls: d.calls.map((c) => c.call), recoverable: d.recoverable }],
   };
   const base: RunState = {
-    ...settleLater(s, d.spent), lineage, effects: keepOpen(s), generation: null, generations: s.generations + 1, failures: { count: 0, retryAt: null, lastCode: null, refusesLineage: false },
+    ...settleLater(s, d.spent), lineage, ...keepOpen(s, e.recordedAt), generation: null, generations: s.generations + 1, failures: { count: 0, retryAt: null, lastCode: null, refusesLineage: false },
     inputs: s.inputs.filter((i) => i.revision > compiledAt), finished: d.calls.length === 0 ? d.finish : null,
     calls: d.calls.map((c) => ({ call: c.call, tool: c.tool, args: c.args, generation: d.generation, effect: null, refused: null })),
   };
@@ -108,17 +116,14 @@ const RUN_FOLD: Folders = {
     const dropped = s.generation !== null && s.generation.stage !== 'started' && !sameRoute(s.generation.route, d.to);
     return { ...(dropped ? settleLater(s, NOTHING) : s), route: d.to, generation: dropped ? null : s.generation, blocked: null };
   },
-  'run.paused': (s, d) => ({ ...s, status: 'paused', paused: { code: d.code, reason: d.reason }, requests: answered(s, ['pause']) }),
+  'run.paused': (s, d) => ({ ...s, contradictions: d.code === CONTRADICTED ? { ...s.contradictions, unasked: [] } : s.contradictions, status: 'paused', paused: { code: d.code, reason: d.reason }, requests: answered(s, ['pause']) }),
   'run.resumed': (s) => ({ ...usedAgain(s), status: 'active', paused: null, blocked: null, failures: { count: 0, retryAt: null, lastCode: null, refusesLineage: false }, continuationWanted: s.requests.some((r) => r.kind === 'continue-provider-response'), requests: answered(s, ['resume', 'continue-provider-response', 'pause']) }),
-  'run.ended': (s, d, e) => ({ ...s, status: 'ended', ended: { how: d.how, withUnknowns: d.withUnknowns, by: d.by, reason: d.reason, revision: e.revision }, requests: [], generation: null, budget: { ...s.budget, drawn: minus(s.budget.drawn, d.returned) } }),
+  'run.ended': (s, d, e) => ({ ...s, status: 'ended', ended: { how: d.how, withUnknowns: d.withUnknowns, by: d.by, reason: d.reason, revision: e.revision }, requests: [], generation: s.generation?.stage === 'started' ? s.generation : null, budget: { ...s.budget, drawn: minus(s.budget.drawn, d.returned), charged: plus(s.budget.charged, d.charged ?? NOTHING) } }),
   'budget.reserved': (s, d) => ({ ...s, budget: { ...s.budget, drawn: plus(s.budget.drawn, d.drawn), reservations: { ...s.budget.reservations, [d.reservation]: d.amounts } } }),
   'budget.settled': (s, d) => {
-    const { [d.reservation]: held, ...others } = s.budget.reservations;
-    if (held === undefined) return s;
-    const beyond = most(minus(d.used, held), NOTHING);
-    const budget = { ...s.budget, reservations: others, used: plus(s.budget.used, d.used), overrun: plus(s.budget.overrun, beyond) };
-    // an ended run commits to nothing more: what a late settlement frees goes back to the tenant at once (B3)
-    return { ...s, settle: s.settle.filter((x) => x.reservation !== d.reservation), budget: s.status === 'ended' ? { ...budget, drawn: minus(budget.drawn, most(idle(budget), NOTHING)) } : budget };
+    if (!(d.reservation in s.budget.reservations)) return s;
+    const budget = settled(s.budget, d.reservation, d.used);
+    return { ...s, settle: s.settle.filter((x) => x.reservation !== d.reservation), budget: s.status === 'ended' ? givenBack({ ...budget, charged: plus(budget.charged, d.charged ?? NOTHING) }) : budget };
   },
   'budget.warned': (s) => ({ ...s, budget: { ...s.budget, warned: true } }),
   'budget.exhausted': (s, d) => ({ ...s, budget: { ...s.budget, exhausted: d.dimension } }),
@@ -135,7 +140,12 @@ const RUN_FOLD: Folders = {
     return { ...s, lineage: { ...l, binding: same ? binding : 'mixed', retained: [...l.retained, { handle: d.handle, generation: d.generation, turn: d.turn, exact: d.exact }] } };
   },
   'generation.accepted': accepted,
-  'generation.refused': (s, d, e) => failed(settleLater(s, d.spent ?? NOTHING), d.code, d.class === 'retry-later' ? e.recordedAt + (d.retryAfterMs ?? 1000) : null, d.class === 'never-retry-as-is' || d.class === 'repairable-once'),
+  'generation.refused': (s, d, e) => {
+    const next = failed(settleLater(s, d.spent), d.code, d.class === 'retry-later' ? e.recordedAt + (d.retryAfterMs ?? 1000) : null, d.class === 'never-retry-as-is' || d.class === 'repairable-once');
+    // the same again, although the context had changed: more tries would only cost
+    const over = d.class === 'repairable-once' && s.failures.lastCode === d.code ? { ...next, failures: { ...next.failures, count: FAILURES_MAX } } : next;
+    return d.output === undefined ? over : deny(over, { revision: e.revision, of: d.generation, code: d.code, reason: d.reason });
+  },
   // an unknown usage keeps its reservation (BUD-3): nothing is settled here
   'generation.outcome-unknown': (s) => failed(s, 'OUTCOME_UNKNOWN', null),
   'generation.not-sent': (s, d, e) => failed(settleLater(s, NOTHING), d.cause, e.recordedAt + 1000),

@@ -8,7 +8,7 @@
  *
  * Rows: EFF-6, EFF-7, POL-2, POL-3, POL-4, POL-5, APP-2, BUD-1, BUD-2, EFF-4.
  */
-import { covers, DIMENSIONS, drawFor, idle, left, minus, most, nearEnd, NOTHING, type Amounts, type Dimension } from './budget.js';
+import { covers, DIMENSIONS, drawFor, idle, isNothing, least, left, minus, most, nearEnd, NOTHING, owed, paid, settled, type Amounts, type Budget, type Dimension } from './budget.js';
 import { compiledSubject } from './compile.js';
 import { clip } from './content.js';
 import { INTERFERENCE, keyTrustedUntil } from './contract.js';
@@ -18,10 +18,10 @@ import type { Fact, Permit, RefusedBecause } from './events.js';
 import type { Digest, EffectId, RunId, StoreTimeMs, StreamId } from './ids.js';
 import type { Json } from './json.js';
 import { budgetWanted, FAILURES_MAX, nextLookAt, ownRecoveries, PERMITS_UNUSED_MAX } from './needs.js';
-import { PERMITS_UNUSED } from './fold-effects.js';
+import { CONTRADICTED, PERMITS_UNUSED } from './fold-effects.js';
 import { permitStale } from './permit.js';
 import type { Route } from './provider.js';
-import { queued, unresolvedOf, type Approval, type RunState } from './run.js';
+import { isDisproved, queued, unresolvedOf, type Approval, type RunState } from './run.js';
 import { modelOf, rolesOf, sameRoute, tenantRevisions, type PolicyDocument, type TenantState } from './tenant.js';
 import { stillMapped, toolNamed } from './tool.js';
 import { whoseMove } from './turn.js';
@@ -58,13 +58,15 @@ function permitFor(j: Judging, subject: Digest, until = Infinity): Permit {
   return { permit: next(j, 'permit'), subject, seenRevision: j.d.state.revision + 1, tenant: tenantRevisions(j.view.tenant), expiresAt: Math.min(j.view.now + j.policy.permitLifeMs, until), world: j.d.state.world };
 }
 
+/** The tenant's balance after the facts so far. */
+const remaining = (j: Pick<Judging, 'd' | 'view'>): Amounts => minus(j.view.balance, minus(paid(j.d.state.budget), paid(j.view.state.budget)));
+
 /** Reserves, drawing a slice from the tenant if needed; or says which dimension is short, and whose. */
 function reserve(j: Judging, what: 'generation' | 'effect', amounts: Amounts): { readonly reservation: string } | { readonly short: Dimension; readonly of: 'run' | 'tenant' } {
   const b = j.d.state.budget;
   const missing = DIMENSIONS.find((x) => left(b)[x] < amounts[x]);
   if (missing !== undefined) return { short: missing, of: 'run' };
-  const taken = j.d.facts.reduce((n, f) => (f.type === 'budget.reserved' ? { usd_micros: n.usd_micros + f.data.drawn.usd_micros, tokens: n.tokens + f.data.drawn.tokens, calls: n.calls + f.data.drawn.calls } : n), NOTHING);
-  const balance = minus(j.view.balance, taken);
+  const balance = remaining(j);
   let drawn = drawFor(b, amounts, j.policy.slice);
   if (!covers(balance, drawn)) drawn = most(minus(amounts, idle(b)), NOTHING);
   const short = DIMENSIONS.find((x) => balance[x] < drawn[x]);
@@ -106,10 +108,10 @@ function objections(j: Judging, e: Effect): { readonly deny: No } | { readonly a
 /** Nobody approves what they asked for, where policy says so. */
 const ownApproval = (j: Judging, a: Approval): boolean => j.policy.fourEyes && a.by !== null && j.d.state.askers.includes(a.by.id);
 
-/** An approval that stands for exactly this intent now, or null. */
+/** An approval that stands for exactly this intent now, or null. A repetition that the contract allows may cite the one that its first attempt spent, while it lives (APP-3). */
 function approvalFor(j: Judging, e: Effect): string | null {
   const { view, policy } = j;
-  const a = Object.values(j.d.state.approvals).find((x) => x.effect === e.effect && x.subject === e.subject && x.stage === 'approved' && x.expiresAt > view.now);
+  const a = Object.values(j.d.state.approvals).find((x) => x.effect === e.effect && x.subject === e.subject && (x.stage === 'approved' || (x.stage === 'spent' && e.stage === 'unknown')) && x.expiresAt > view.now);
   if (a === undefined || a.by === null || ownApproval(j, a)) return null;
   const roles = rolesOf(view.tenant.roles?.document, a.by.id);
   return roles.some((r) => policy.approverRoles.includes(r)) ? a.approval : null;
@@ -166,6 +168,12 @@ const full = (j: Pick<Judging, 'd'>, more = 0): boolean => j.d.facts.length + mo
 /** Its permits ran out one after the other, and this one did too: another would end like them. */
 const leftUnused = (j: Judging, x: { readonly unused: number }, p: Permit | null): boolean => p !== null && p.expiresAt <= j.view.now && x.unused >= PERMITS_UNUSED_MAX - 1;
 
+/** What was done since rested on something that was not so (EFF-9): a person decides how it goes on. */
+function pauseContradicted(j: Judging): void {
+  const c = j.d.state.contradictions.unasked;
+  if (c.length > 0) j.d.add('run.paused', { code: CONTRADICTED, reason: clip(`settled as not having happened, and now there is evidence that it did: ${c.map((x) => `${x.tool} (${x.effect}), by a ${x.from}`).join('; ')}. It may have been done again since: look, then resume the run`, 2000) });
+}
+
 /** Permits that nobody uses are not renewed for ever: a person finds out why, and resumes the run. */
 function pauseUnused(j: Judging): void {
   const { effects, generation: g } = j.d.state;
@@ -217,7 +225,7 @@ function judgeFindings(j: Judging): void {
     const roles = rolesOf(j.view.tenant.roles?.document, f.by.id);
     if (f.by.kind !== 'person' || !roles.some((r) => j.policy.findingRoles.includes(r))) j.d.add('finding.refused', { finding: f.finding, effect: f.effect, ...no('NOT_AUTHORISED', `${f.by.id} holds none of the roles that may judge what happened: ${j.policy.findingRoles.join(', ')}`) });
     else if (j.d.state.findings.some((x) => x.effect === f.effect && x.stage === 'accepted' && !x.applied)) j.d.add('finding.refused', { finding: f.finding, effect: f.effect, ...no('ALREADY_FOUND', 'another finding about this effect was accepted before') });
-    else if (e === undefined || e.stage !== 'unknown') j.d.add('finding.refused', { finding: f.finding, effect: f.effect, ...no('NOT_UNKNOWN', `the effect is ${e?.stage ?? 'not open'}: there is nothing to find`) });
+    else if (e?.stage !== 'unknown' && !(f.verdict === 'happened' && isDisproved(j.d.state, f.effect))) j.d.add('finding.refused', { finding: f.finding, effect: f.effect, ...no('NOT_UNKNOWN', `the effect is ${e?.stage ?? 'not open'}: there is nothing to find`) });
     else j.d.add('finding.accepted', { finding: f.finding, effect: f.effect, verdict: f.verdict, by: f.by });
   }
 }
@@ -262,20 +270,28 @@ function judgeGeneration(j: Judging): void {
   j.d.add('generation.permitted', { generation: g.generation, reservation, ...permitFor(j, g.subject) });
 }
 
-function settle(j: Pick<Judging, 'd'>): void {
-  for (const x of j.d.state.settle.slice(0, Math.max(0, EVENTS_MAX - j.d.facts.length))) if (x.reservation in j.d.state.budget.reservations) j.d.add('budget.settled', x);
+/** What is owed, as far as the tenant's account goes; nothing of it: no field. */
+function charge(j: Pick<Judging, 'd' | 'view'>, b: Budget): { readonly charged?: Amounts } {
+  const charged = most(least(owed(b), remaining(j)), NOTHING);
+  return isNothing(charged) ? {} : { charged };
+}
+function settle(j: Pick<Judging, 'd' | 'view'>): void {
+  for (const x of j.d.state.settle.slice(0, Math.max(0, EVENTS_MAX - j.d.facts.length))) {
+    const b = j.d.state.budget;
+    if (x.reservation in b.reservations) j.d.add('budget.settled', { ...x, ...(j.d.state.status === 'ended' ? charge(j, settled(b, x.reservation, x.used)) : {}) });
+  }
 }
 
-function end(j: Pick<Judging, 'd'>, how: 'completed' | 'by-person' | 'failed', by: import('./ids.js').Actor, reason: string): void {
+function end(j: Pick<Judging, 'd' | 'view'>, how: 'completed' | 'by-person' | 'failed', by: import('./ids.js').Actor, reason: string): void {
   for (const e of Object.values(j.d.state.effects)) if (['intended', 'not-sent', 'awaiting-approval', 'permitted'].includes(e.stage) && !full(j)) j.d.add('effect.withdrawn', { effect: e.effect, reason: 'the run ends' });
   settle(j);
   if (full(j)) return; // more than one append holds: the request stays, and the rest follows
   const g = j.d.state.generation;
   if (g !== null && g.stage !== 'started' && g.reservation !== null && g.reservation in j.d.state.budget.reservations) j.d.add('budget.settled', { reservation: g.reservation, used: NOTHING });
-  j.d.add('run.ended', { how, withUnknowns: unresolvedOf(j.d.state).length > 0, by, reason, returned: most(idle(j.d.state.budget), NOTHING) });
+  j.d.add('run.ended', { how, withUnknowns: unresolvedOf(j.d.state).length > 0, by, reason, returned: most(idle(j.d.state.budget), NOTHING), ...charge(j, j.d.state.budget) });
 }
 
-function answerRequests(j: Pick<Judging, 'd'>): void {
+function answerRequests(j: Pick<Judging, 'd' | 'view'>): void {
   const s = j.d.state;
   const ending = s.requests.find((r) => r.kind === 'end');
   if (ending !== undefined) return end(j, 'by-person', ending.actor, ending.reason);
@@ -304,7 +320,7 @@ export function judge(view: DecisionView, ports: GatePorts): readonly Fact[] {
   const policy = view.tenant.policy?.document;
   if (policy === undefined) { // keeps G2; a person's own word about the run needs no policy (HUM-2)
     for (const f of s.findings.filter((x) => x.stage === 'submitted').slice(0, FACTS_MAX / 2)) d.add('finding.refused', { finding: f.finding, effect: f.effect, ...no('POLICY_UNAVAILABLE', 'no policy says who may judge what happened') });
-    answerRequests({ d });
+    answerRequests({ d, view });
     if (d.state.status === 'ended' || d.state.requests.length > 0) return d.facts;
     for (const e of Object.values(s.effects)) if (d.state.status === 'active' && !full({ d }) && (e.stage === 'intended' || e.stage === 'not-sent')) d.add('effect.denied', { effect: e.effect, ...no('POLICY_UNAVAILABLE', 'no policy is published: nothing can be permitted') });
     const g = d.state.generation;
@@ -315,8 +331,9 @@ export function judge(view: DecisionView, ports: GatePorts): readonly Fact[] {
   judgeFindings(j);
   answerRequests(j);
   if (d.state.status === 'active' && !d.state.requests.some((r) => r.kind === 'end')) {
-    reconsiderBlocked(j);
-    pauseUnused(j);
+    pauseContradicted(j);
+    if (d.state.status === 'active') reconsiderBlocked(j);
+    if (d.state.status === 'active') pauseUnused(j);
   }
   if (d.state.status === 'active' && !d.state.requests.some((r) => r.kind === 'end')) {
     judgeEffects(j);

@@ -127,6 +127,18 @@ describe('the guard', () => {
     expect(h.append('provider-gateway', [segment, started('continued')])).toMatchObject({ code: 'ILLEGAL', message: expect.stringContaining('compiled as first') });
     expect(h.append('provider-gateway', [segment, started('first')]).kind).toBe('judged');
   });
+  it('[SEAL-6] starts no generation over a boundary that an earlier append left, also one of the run\'s state', () => {
+    for (const change of ['pause and resume', 'nothing'] as const) {
+      const h = new History();
+      h.carryOn(); h.generate(); h.seal(); h.answer([{ tool: 'read', args: { what: 'a' } }]); h.carryOn(); h.start(); h.end('observed'); h.carryOn();
+      const g = h.state.generation;
+      if (g?.permit == null) throw new Error('no permitted generation');
+      const started = fact('generation.started', { generation: g.generation, attempt: 'x', owner: 'o', permit: g.permit.permit, form: g.form, wire: weakDigest('w'), wirePrefix: { bytes: 1, digest: weakDigest('p') }, leaseMs: 1000 });
+      if (change === 'nothing') { expect(h.append('provider-gateway', [started]).kind).toBe('judged'); continue; }
+      (h as { state: RunState }).state = { ...h.state, boundary: ['run-state'] };
+      expect(h.append('provider-gateway', [started])).toMatchObject({ code: 'ILLEGAL', message: expect.stringContaining('unsealed') });
+    }
+  });
   it('[BUD-2] reserves nothing beyond the grant', () => {
     const h = new History({ budget: { usd_micros: 10, tokens: 10, calls: 1 } });
     expect(h.append('policy-gate', [fact('budget.reserved', { reservation: 'r', for: 'effect', amounts: { usd_micros: 11, tokens: 0, calls: 0 }, drawn: { usd_micros: 11, tokens: 0, calls: 0 } })])).toMatchObject({ code: 'ILLEGAL' });

@@ -4,7 +4,7 @@
  *
  * Rows: RUN-1, SEAL-2, SEAL-5, EFF-2, EFF-6, EFF-7, BUD-2, BUD-5, CON-3.
  */
-import { isNothing, minus, type Amounts } from './budget.js';
+import { isNothing, minus, paid, type Amounts } from './budget.js';
 import { cutOf, differences, type Cut, type Manifest } from './checkpoint.js';
 import { isConsequential } from './contract.js';
 import { isUnresolved, openEffectOf, type OpenEffect } from './effect.js';
@@ -58,9 +58,9 @@ function conditionsOf(s: RunState, e: EventEnvelope): Conditions | Refused {
   return NO_CONDITIONS;
 }
 
-/** What the run holds from the tenant changes by slices drawn, by what is given back at its end, and by what is freed after it. */
+/** What the tenant has paid changes by slices drawn, by what is charged and given back at the run's end, and by what is settled after it. */
 function debitOf(before: RunState, after: RunState): Amounts | null {
-  const d = minus(after.budget.drawn, before.budget.drawn);
+  const d = minus(paid(after.budget), paid(before.budget));
   return isNothing(d) ? null : d;
 }
 
@@ -82,6 +82,8 @@ export function judgeAppend(before: RunState, writer: ServiceName, events: reado
     if (e.type === 'dead-letter.recorded' && e.data.service !== writer) return refuse('WRONG_OWNER', 'a dead letter is of the service that records it', { service: e.data.service });
     const why = illegal(s, e);
     if (why !== null) return refuse('ILLEGAL', `${e.type} at revision ${e.revision}: ${why}`, { type: e.type, revision: e.revision, why });
+    // only a boundary that this append makes itself, by its transition, may be open here (SEAL-6)
+    if (e.type === 'generation.started' && before.boundary.length > 0) return refuse('ILLEGAL', `${e.type} at revision ${e.revision}: a boundary is unsealed`, { type: e.type, revision: e.revision, why: 'a boundary is unsealed' });
     const c = conditionsOf(s, e);
     if ('kind' in c) return c;
     conditions = both(conditions, c);

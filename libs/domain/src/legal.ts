@@ -10,11 +10,11 @@
  *
  * Rows: RUN-7, EFF-2, EFF-4, EFF-5, EFF-7, EFF-10, BUD-2, SEAL-6.
  */
-import { areAmounts, budgetHolds, DIMENSIONS, idle, plus, reserved, covers } from './budget.js';
+import { areAmounts, budgetHolds, DIMENSIONS, idle, owed, plus, reserved, covers, settled, type Amounts, type Budget } from './budget.js';
 import { allowedRecoveries, EFFECT_MOVES, isUnresolved, lastAttempt, type Effect } from './effect.js';
 import type { EventData, EventEnvelope, EventType } from './events.js';
 import type { EffectId } from './ids.js';
-import { queued, unresolvedOf, type RunState } from './run.js';
+import { FINDINGS_MAX, isDisproved, queued, unresolvedOf, type RunState } from './run.js';
 import { sameRoute } from './tenant.js';
 import { whoseMove } from './turn.js';
 
@@ -23,7 +23,8 @@ export type Illegal = string | null;
 
 export const AFTER_END: ReadonlySet<EventType> = new Set<EventType>([
   'receipt.received', 'effect.receipt-recorded', 'effect.observed', 'effect.refused', 'effect.not-sent', 'effect.outcome-unknown', 'effect.reconciled', 'effect.looked', 'look.permitted',
-  'effect.duplicated', 'effect.needs-person', 'effect.recovery-denied', 'effect.finding-submitted', 'finding.accepted', 'finding.refused', 'budget.settled', 'checkpoint.sealed', 'note.added', 'dead-letter.recorded', 'provider.disagreed',
+  'generation.refused', 'generation.not-sent', 'generation.outcome-unknown',
+  'effect.duplicated', 'effect.contradicted', 'effect.needs-person', 'effect.recovery-denied', 'effect.finding-submitted', 'finding.accepted', 'finding.refused', 'budget.settled', 'checkpoint.sealed', 'note.added', 'dead-letter.recorded', 'provider.disagreed',
 ]);
 const STARTS: ReadonlySet<EventType> = new Set<EventType>(['effect.attempt-started', 'generation.started', 'effect.permitted', 'generation.permitted', 'context.compiled', 'effect.intended']);
 
@@ -71,6 +72,8 @@ function reconciled(s: RunState, d: EventData['effect.reconciled'], e: EventEnve
   return after !== null && last !== undefined && e.recordedAt >= last.startedAt + after ? null : 'absence is not final for this contract yet'; // keeps L3
 }
 
+const chargeable = (b: Budget, charged: Amounts): Illegal => (areAmounts(charged) && covers(owed(b), charged) ? null : 'more is charged than is owed');
+
 const CHECKS: { readonly [T in EventType]?: Check<T> } = {
   'run.created': (_s, d) => (areAmounts(d.budget) ? null : 'a budget is whole numbers, zero or more'),
   'checkpoint.sealed': (s, d) => (s.boundary.length === 0 ? 'there is no unsealed boundary' : d.cut !== s.revision ? `the cut is ${d.cut}, the head is ${s.revision}` : d.previous !== (s.checkpoint?.checkpoint ?? null) ? 'the previous checkpoint is another' : null),
@@ -117,6 +120,8 @@ const CHECKS: { readonly [T in EventType]?: Check<T> } = {
     return openAttempt(s, d.effect, d.attempt) ?? (d.cause === 'CLAIM_EXPIRED' && a !== undefined && e.recordedAt < a.startedAt + a.leaseMs ? 'the claim has not run out' : null);
   },
   'effect.reconciled': reconciled,
+  'effect.contradicted': (s, d) => (!isDisproved(s, d.effect) ? `effect ${d.effect} was not settled as not having happened` : d.from !== 'finding' || s.findings.some((f) => f.effect === d.effect && f.stage === 'accepted' && !f.applied && f.verdict === 'happened') ? null : 'no accepted finding says so'),
+  'effect.finding-submitted': (s) => { const waiting = s.findings.filter((f) => !f.applied).length; return waiting < FINDINGS_MAX ? null : `FINDINGS_FULL: ${waiting} findings wait for their judgement already, and none of them is dropped for another`; },
   'effect.looked': (s, d) => (s.effects[d.effect]?.lookPermit?.look === d.look ? null : 'this look is not permitted'),
   'look.permitted': (s, d) => (s.effects[d.effect]?.contract.query === undefined ? 'its contract has no query' : null),
   'finding.accepted': (s, d) => (s.findings.some((f) => f.finding === d.finding && f.stage === 'submitted' && f.effect === d.effect && f.verdict === d.verdict) ? null : 'no such finding waits'),
@@ -124,8 +129,11 @@ const CHECKS: { readonly [T in EventType]?: Check<T> } = {
   'approval.decided': (s, d) => (s.approvals[d.approval]?.stage !== 'requested' ? `no approval ${d.approval} waits for a decision` : s.approvals[d.approval]?.subject !== d.subject ? 'the approval is for another intent' : null),
   'approval.revoked': (s, d) => (!Object.hasOwn(s.approvals, d.approval) ? `no approval ${d.approval}` : null),
   'budget.reserved': (s, d) => (!areAmounts(d.amounts) || !areAmounts(d.drawn) ? 'amounts are whole numbers, zero or more' : d.reservation in s.budget.reservations ? 'this reservation is there already' : covers(s.budget.granted, plus(s.budget.drawn, d.drawn)) && covers(plus(s.budget.drawn, d.drawn), plus(plus(s.budget.used, reserved(s.budget)), d.amounts)) ? null : 'the budget does not cover it'), // keeps L5
-  'budget.settled': (s, d) => (d.reservation in s.budget.reservations && areAmounts(d.used) ? null : `no reservation ${d.reservation}`),
-  'run.ended': (s, d) => (d.withUnknowns !== unresolvedOf(s).length > 0 ? 'it must say whether unresolved effects remain' : !DIMENSIONS.every((x) => d.returned[x] === Math.max(0, idle(s.budget)[x])) ? 'what is returned is not what is idle' : null),
+  'budget.settled': (s, d) => {
+    if (!(d.reservation in s.budget.reservations) || !areAmounts(d.used)) return `no reservation ${d.reservation}`;
+    return d.charged === undefined ? null : s.status !== 'ended' ? 'while a run goes on, it draws what it needs' : chargeable(settled(s.budget, d.reservation, d.used), d.charged);
+  },
+  'run.ended': (s, d) => (d.withUnknowns !== unresolvedOf(s).length > 0 ? 'it must say whether unresolved effects remain' : !DIMENSIONS.every((x) => d.returned[x] === Math.max(0, idle(s.budget)[x])) ? 'what is returned is not what is idle' : d.charged === undefined ? null : chargeable(s.budget, d.charged)),
   'run.resumed': (s) => (s.status === 'paused' || s.blocked !== null || s.requests.length > 0 ? null : 'the run is not paused'),
   'run.pause-requested': (s) => (s.status === 'paused' ? 'the run is paused already' : null),
 };
@@ -141,10 +149,17 @@ export function illegal(s: RunState, e: EventEnvelope): Illegal {
   if (m !== undefined) {
     const x = effectOf(s, (e.data as { effect: EffectId }).effect);
     // a settled effect leaves the state; a receipt that comes later is evidence, and must not wait for ever
-    if (typeof x === 'string') return e.type === 'effect.receipt-recorded' && s.receiptsPending.some((r) => r.effect === e.data.effect && r.receipt.commitment === e.data.receipt.commitment) ? null : x;
+    if (typeof x === 'string') return afterLeaving(s, e) ? checked(s, e) : x;
     if (!m.from.includes(x.stage)) return `an effect that is ${x.stage} cannot take ${type}`; // keeps L2
   }
-  return (CHECKS[type] as Check<EventType> | undefined)?.(s, e.data as never, e) ?? null;
+  return checked(s, e);
+}
+const checked = (s: RunState, e: EventEnvelope): Illegal => (CHECKS[e.type] as Check<EventType> | undefined)?.(s, e.data as never, e) ?? null;
+
+/** Evidence about an effect that has left the state: a receipt that was handed in, and whatever contradicts that it did not happen. */
+function afterLeaving(s: RunState, e: EventEnvelope): boolean {
+  if (e.type === 'effect.receipt-recorded') return isDisproved(s, e.data.effect) || s.receiptsPending.some((r) => r.effect === e.data.effect && r.receipt.commitment === e.data.receipt.commitment);
+  return (e.type === 'effect.finding-submitted' || e.type === 'finding.accepted') && e.data.verdict === 'happened' && isDisproved(s, e.data.effect);
 }
 
 /** The invariants that no sequence of legal events may break; the guard checks them on what it is about to store. */

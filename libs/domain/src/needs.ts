@@ -139,6 +139,7 @@ function allNeeds(s: RunState): readonly Need[] {
     return needs;
   }
   if (s.requests.length > 0) hold(need('policy-gate', `requests:${s.requests.at(-1)?.revision}`, at));
+  if (s.contradictions.unasked.length > 0 && s.status === 'active') hold(need('policy-gate', `contradicted:${s.contradictions.count}`, at));
   if (s.blocked !== null && s.status === 'active') hold(blockedNeed(s, s.blocked));
 
   switch (whoseMove(s)) {

@@ -15,7 +15,7 @@ import type { AttemptId, EffectId, StoreTimeMs } from './ids.js';
 import type { Json } from './json.js';
 import { ownRecoveries } from './needs.js';
 import { permitStale } from './permit.js';
-import { queued, type OpenCall, type RunState } from './run.js';
+import { isDisproved, queued, type OpenCall, type RunState } from './run.js';
 import { toolNamed, type Registry, type ToolMapping } from './tool.js';
 
 export type Validated = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly issues: string };
@@ -77,6 +77,7 @@ export function personNeeded(s: RunState, e: Effect, now: StoreTimeMs): string |
 export function recordOutcome(s: RunState, effect: EffectId, attempt: AttemptId, o: Outcome, now: StoreTimeMs): readonly Fact[] {
   const e = s.effects[effect];
   const a = e === undefined ? undefined : e.attempts.find((x) => x.attempt === attempt);
+  if (e === undefined && o.kind === 'observed' && isDisproved(s, effect)) return contradiction(s, effect, o.receipt ?? o.text, 'late-reply');
   if (e === undefined || a === undefined) return [];
   if (a.end === 'open' && lastAttempt(e)?.attempt === attempt && e.stage === 'in-flight') {
     switch (o.kind) {
@@ -90,14 +91,14 @@ export function recordOutcome(s: RunState, effect: EffectId, attempt: AttemptId,
   if (o.kind !== 'observed') return [];
   const evidence = o.receipt ?? o.text;
   if (e.stage === 'unknown') return [fact('effect.receipt-recorded', { effect, receipt: evidence, from: 'late-reply' }), fact('effect.reconciled', { effect, as: 'happened', by: 'late-reply', evidence, text: o.text })];
-  if (e.stage === 'did-not-happen') return contradiction(e, evidence, 'late-reply');
+  if (e.stage === 'did-not-happen') return contradiction(s, effect, evidence, 'late-reply');
   return e.receipts.some((r) => r.commitment === evidence.commitment) ? [] : [fact('effect.receipt-recorded', { effect, receipt: evidence, from: 'late-reply' })];
 }
 
-/** Evidence that an effect happened although it was recorded that it did not: kept, and the effect is open to a person again. */
-const contradiction = (e: Effect, evidence: ContentRef, from: string): readonly Fact[] => [
-  fact('effect.receipt-recorded', { effect: e.effect, receipt: evidence, from }),
-  fact('effect.reconciled', { effect: e.effect, as: 'happened', by: 'receipt', evidence, text: null }),
+/** Evidence that an effect happened although it was settled that it did not: kept, named, counted, and put before a person (EFF-9). */
+const contradiction = (s: RunState, effect: EffectId, evidence: ContentRef, from: 'receipt' | 'late-reply'): readonly Fact[] => [
+  fact('effect.receipt-recorded', { effect, receipt: evidence, from }), fact('effect.contradicted', { effect, from, evidence }),
+  ...(s.effects[effect] === undefined ? [] : [fact('effect.reconciled', { effect, as: 'happened', by: 'receipt', evidence, text: null })]),
 ];
 
 /** At most so many receipts in one append. */
@@ -108,8 +109,9 @@ export function takeReceipts(s: RunState): readonly Fact[] {
   const seen = new Set<EffectId>();
   for (const r of s.receiptsPending.slice(0, RECEIPTS_AT_ONCE)) {
     const e = s.effects[r.effect];
-    facts.push(fact('effect.receipt-recorded', { effect: r.effect, receipt: r.receipt, from: r.from }));
-    if ((e?.stage === 'unknown' || e?.stage === 'did-not-happen') && !seen.has(r.effect)) facts.push(fact('effect.reconciled', { effect: r.effect, as: 'happened', by: 'receipt', evidence: r.receipt, text: null }));
+    if (isDisproved(s, r.effect) && !seen.has(r.effect)) facts.push(...contradiction(s, r.effect, r.receipt, 'receipt').map((f) => (f.type === 'effect.receipt-recorded' ? fact(f.type, { ...f.data, from: r.from }) : f)));
+    else facts.push(fact('effect.receipt-recorded', { effect: r.effect, receipt: r.receipt, from: r.from }));
+    if (e?.stage === 'unknown' && !seen.has(r.effect)) facts.push(fact('effect.reconciled', { effect: r.effect, as: 'happened', by: 'receipt', evidence: r.receipt, text: null }));
     seen.add(r.effect);
   }
   return facts;
@@ -117,8 +119,11 @@ export function takeReceipts(s: RunState): readonly Fact[] {
 
 /** One finding settles an effect; whatever else was accepted for it is answered with it. */
 export function applyFindings(s: RunState): readonly Fact[] {
-  const first = s.findings.filter((f, at) => f.stage === 'accepted' && !f.applied && s.effects[f.effect] !== undefined && s.findings.findIndex((x) => x.effect === f.effect && x.stage === 'accepted' && !x.applied) === at);
-  return first.slice(0, RECEIPTS_AT_ONCE).map((f) => fact('effect.reconciled', { effect: f.effect, as: f.verdict, by: 'finding', evidence: f.evidence, text: null }));
+  const first = s.findings.filter((f, at) => f.stage === 'accepted' && !f.applied && s.findings.findIndex((x) => x.effect === f.effect && x.stage === 'accepted' && !x.applied) === at);
+  return first.slice(0, RECEIPTS_AT_ONCE).flatMap((f) => [
+    ...(f.verdict === 'happened' && isDisproved(s, f.effect) ? [fact('effect.contradicted', { effect: f.effect, from: 'finding', evidence: f.evidence })] : []),
+    ...(s.effects[f.effect] === undefined ? [] : [fact('effect.reconciled', { effect: f.effect, as: f.verdict, by: 'finding', evidence: f.evidence, text: null })]),
+  ]);
 }
 
 /** Claims of others that ran out, and unknown effects that nobody but a person can settle. */

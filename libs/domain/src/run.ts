@@ -16,7 +16,13 @@ import type { FinishReason, Route } from './provider.js';
 export const HISTORY_ITEMS_MAX = 60;
 export const LINEAGE_ITEMS_MAX = 256;
 export const DENIALS_MAX = 20;
+/** So many findings may wait for their judgement or their recording; one more is refused. */
 export const FINDINGS_MAX = 20;
+/** Approvals that came to nothing, kept so that the model is told of them; the log has them all. */
+export const APPROVALS_OVER_MAX = 20;
+/** Settled effects that are remembered, after they have left the state, as not having happened: evidence against it is then known as such. */
+export const DISPROVED_MAX = 200;
+export const CONTRADICTIONS_MAX = 20;
 
 export type RunStatus = 'new' | 'active' | 'paused' | 'ended';
 
@@ -94,6 +100,8 @@ export interface Approval {
 }
 export interface Denial { readonly revision: number; readonly of: string; readonly code: string; readonly reason: string }
 export interface Finding { readonly finding: string; readonly effect: EffectId; readonly verdict: 'happened' | 'did-not-happen'; readonly evidence: ContentRef; readonly by: Actor; readonly stage: 'submitted' | 'accepted' | 'refused'; readonly applied: boolean }
+/** Evidence that an effect happened that was settled as not having happened. */
+export interface Contradiction { readonly effect: EffectId; readonly tool: string; readonly from: string; readonly revision: number }
 export interface SegmentTally { readonly segment: number; readonly route: Route; readonly generations: number; readonly effects: number; readonly denials: number; readonly unknowns: number; readonly inputTokens: number; readonly outputTokens: number }
 
 export interface RunState {
@@ -141,6 +149,10 @@ export interface RunState {
   readonly boundary: readonly Boundary[];
   readonly checkpoint: { readonly checkpoint: CheckpointId; readonly cut: number; readonly manifest: Digest } | null;
   readonly duplicates: number;
+  /** Effects that left the state settled as not having happened. */
+  readonly disproved: readonly { readonly effect: EffectId; readonly tool: string }[];
+  /** `unasked`: no person has been asked about these yet. */
+  readonly contradictions: { readonly count: number; readonly unasked: readonly Contradiction[] };
   /** Services that gave up on this run since they last got further with it. */
   readonly deadLetters: { readonly [service: string]: { readonly count: number; readonly at: StoreTimeMs } };
 }
@@ -150,7 +162,7 @@ export const emptyRun = (tenant: TenantId, run: RunId): RunState => ({
   route: null, segment: 0, segmentRoute: null, segments: [], lineage: null, lineages: 0, generation: null, generations: 0,
   failures: { count: 0, retryAt: null, lastCode: null, refusesLineage: false }, finished: null, inputs: [], calls: [], effects: {}, history: [], historyOmitted: 0,
   approvals: {}, denials: [], denialsOmitted: 0, findings: [], receiptsPending: [], requests: [], continuationWanted: false, blocked: null, paused: null,
-  budget: openBudget(NOTHING), settle: [], workspace: null, authorityRevision: 0, boundary: [], checkpoint: null, duplicates: 0, deadLetters: {},
+  budget: openBudget(NOTHING), settle: [], workspace: null, authorityRevision: 0, boundary: [], checkpoint: null, duplicates: 0, disproved: [], contradictions: { count: 0, unasked: [] }, deadLetters: {},
 });
 
 /** Waits behind another effect that holds the same part of the run: one in flight, or an earlier one that may start first. */
@@ -163,5 +175,7 @@ export function queued(s: RunState, e: Effect): boolean {
   }
   return false;
 }
+/** Settled as not having happened, whether it is in the state still or has left it. */
+export const isDisproved = (s: RunState, effect: EffectId): boolean => (Object.hasOwn(s.effects, effect) ? s.effects[effect]?.stage === 'did-not-happen' : s.disproved.some((x) => x.effect === effect));
 export const effectOfCall = (s: RunState, c: OpenCall): Effect | undefined => (c.effect === null ? undefined : s.effects[c.effect]);
 export const unresolvedOf = (s: RunState): readonly Effect[] => Object.values(s.effects).filter((e) => e.stage === 'in-flight' || e.stage === 'unknown');

@@ -23,6 +23,8 @@ export interface PreparedAppend {
   readonly contents: readonly ContentUpload[];
   /** References that the events or the checkpoint make to content that must already be complete in this tenant's index. */
   readonly cites: readonly string[];
+  /** Of those that events name: class and bytes, as they say (`<class> <bytes>`, by commitment). What is stored must be that. */
+  readonly citedAs: { readonly [commitment: string]: string };
   readonly checkpoint?: { readonly checkpoint: string; readonly version: number; readonly cut: number; readonly manifest: string; readonly manifestDigest: Digest; readonly sections: { readonly [digest: string]: string }; readonly citesSections: readonly Digest[] };
   /** The state after this append, canonical JSON, when this append is the one that carries a snapshot. */
   readonly snapshot?: string;

@@ -53,6 +53,8 @@ export function bytesOf(p: PreparedAppend, data: readonly string[], packBytes: n
   return bytes;
 }
 
+/** The largest balance of an account: a grant beyond it is refused. */
+export const BALANCE_MAX = Number.MAX_SAFE_INTEGER;
 /** How an outcome of the transaction is said to the caller. Both implementations use this table. */
 export const REFUSAL_OF: { readonly [outcome: string]: { readonly code: AppendRefusalCode; readonly message: string } | undefined } = {
   'id-reused': { code: 'ID_REUSED', message: 'This append id was used for another append.' },
@@ -61,7 +63,8 @@ export const REFUSAL_OF: { readonly [outcome: string]: { readonly code: AppendRe
   suspect: { code: 'INCARNATION_SUSPECT', message: 'This run lost acknowledged events: nothing that acts on the world until somebody has looked.' },
   'scope-busy': { code: 'SCOPE_BUSY', message: 'Another unresolved effect has this scope.' },
   'budget-short': { code: 'BUDGET_SHORT', message: "The tenant's account does not cover this." },
-  'content-missing': { code: 'CONTENT_MISSING', message: 'The append cites content that is not complete here.' },
+  'budget-over': { code: 'BALANCE_TOO_LARGE', message: `A balance is at most ${String(BALANCE_MAX)}, the largest number that is still exact everywhere; this grant would exceed it.` },
+  'content-missing': { code: 'CONTENT_MISSING', message: 'The append cites content that is not complete here, or is of another class or size than it says.' },
   'checkpoint-wrong': { code: 'CHECKPOINT_WRONG', message: 'This checkpoint cannot be taken in.' },
 };
 /** Further than this from the store's clock an append's time is not accepted. */

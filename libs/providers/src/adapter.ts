@@ -79,6 +79,8 @@ export const REFUSAL_CODES = [
   'PROMPT_BLOCKED', 'OUTPUT_FILTERED', 'OUTPUT_EMPTY', 'CALL_MALFORMED', 'CALL_ID_DUPLICATE', 'CALLS_IN_UNFINISHED_OUTPUT',
   'FINISH_MALFORMED_CALL', 'FINISH_UNEXPECTED_CALL', 'FINISH_TOO_MANY_CALLS', 'FINISH_MISSING_SIGNATURE',
   'FINISH_MALFORMED_RESPONSE', 'FINISH_OTHER', 'FINISH_UNRECOGNISED',
+  // said by the gateway of an output that was whole: it is more than one append can record, or the run had ended
+  'OUTPUT_OUT_OF_BOUNDS', 'RUN_ENDED',
 ] as const;
 export type RefusalCode = (typeof REFUSAL_CODES)[number];
 

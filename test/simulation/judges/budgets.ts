@@ -6,12 +6,20 @@ const DIMENSIONS = ['usd_micros', 'tokens', 'calls'] as const;
 export const spending: Judge = (r, say) => {
   for (const d of DIMENSIONS) {
     let account = 0;
-    const runs = new Map<string, { ended: boolean; granted: number; drawn: number; used: number; overrun: number; held: Map<string, number> }>();
+    const runs = new Map<string, { ended: boolean; granted: number; drawn: number; used: number; overrun: number; charged: number; held: Map<string, number> }>();
     for (const e of r.events) {
       if (e.type === 'allowance.granted') account += num(of(e.data['amounts'], d));
-      if (e.type === 'run.created') runs.set(e.stream, { ended: false, granted: num(of(e.data['budget'], d)), drawn: 0, used: 0, overrun: 0, held: new Map() });
+      if (e.type === 'run.created') runs.set(e.stream, { ended: false, granted: num(of(e.data['budget'], d)), drawn: 0, used: 0, overrun: 0, charged: 0, held: new Map() });
       const run = runs.get(e.stream);
       if (run === undefined) continue;
+      const charge = (amounts: unknown): void => {
+        if (amounts === undefined) return;
+        const charged = num(of(amounts, d));
+        const due = run.used + [...run.held.values()].reduce((a, b) => a + b, 0) - run.drawn - run.charged;
+        if (charged > Math.max(0, due)) say('BUD-5', `${e.stream} ${e.revision}: charges ${charged} of ${d}, ${due} is owed`);
+        account -= charged;
+        run.charged += charged;
+      };
       if (e.type === 'budget.reserved') {
         account -= num(of(e.data['drawn'], d));
         run.drawn += num(of(e.data['drawn'], d));
@@ -23,12 +31,14 @@ export const spending: Judge = (r, say) => {
         run.held.delete(str(e.data['reservation']));
         run.used += num(of(e.data['used'], d));
         run.overrun += Math.max(0, num(of(e.data['used'], d)) - (held ?? 0));
-        // after the end, what is freed goes back as it is freed
-        const freed = run.ended ? Math.max(0, run.drawn - run.used - [...run.held.values()].reduce((a, b) => a + b, 0)) : 0;
+        // after the end, what is still owed is charged, and what is freed goes back as it is freed: of both what was drawn and what was charged
+        charge(e.data['charged']);
+        const freed = run.ended ? Math.max(0, run.drawn + run.charged - run.used - [...run.held.values()].reduce((a, b) => a + b, 0)) : 0;
         account += freed;
-        run.drawn -= freed;
+        run.drawn -= freed - Math.min(run.charged, freed);
+        run.charged -= Math.min(run.charged, freed);
       }
-      if (e.type === 'run.ended') { run.ended = true; account += num(of(e.data['returned'], d)); run.drawn -= num(of(e.data['returned'], d)); }
+      if (e.type === 'run.ended') { run.ended = true; account += num(of(e.data['returned'], d)); run.drawn -= num(of(e.data['returned'], d)); charge(e.data['charged']); }
       const committed = run.used + [...run.held.values()].reduce((a, b) => a + b, 0);
       if (committed > run.granted + run.overrun) say('BUD-2', `${e.stream} ${e.revision}: ${committed} of ${d} used or reserved, ${run.granted} granted`);
       if (committed > run.drawn + run.overrun) say('BUD-2', `${e.stream} ${e.revision}: ${committed} of ${d} used or reserved, ${run.drawn} drawn`);

@@ -8,6 +8,15 @@ import { digest, draft, newRun, newTenant, note, sealing } from './draft.js';
 const reader = { reader: 'context-compiler' } as const;
 
 export const CONTENT_CASES: readonly StoreCase[] = [
+  storeCase('SEAL-3', 'takes no citation of content as something other than what is stored, in class or size', async (store) => {
+    const [t, run] = [newTenant(), newRun()];
+    const c = contentOf('what was said', 'input');
+    appended(await store.append(await draft(store, t, run, { contents: [c] })));
+    const cite = async (as: string) => store.append(await draft(store, t, run, { cites: [c.ref.commitment], citedAs: { [c.ref.commitment]: as } }));
+    assert.equal(refusedWith(await cite(`evidence ${String(c.ref.bytes)}`), 'CONTENT_MISSING')['commitment'], c.ref.commitment);
+    assert.equal(refusedWith(await cite(`input ${String(c.ref.bytes + 1)}`), 'CONTENT_MISSING')['commitment'], c.ref.commitment);
+    appended(await cite(`input ${String(c.ref.bytes)}`));
+  }),
   storeCase('SEAL-2', 'commits a checkpoint with the event that seals it, or neither', async (store) => {
     const [t, run] = [newTenant(), newRun()];
     appended(await store.append(await draft(store, t, run, { facts: [note('a'), note('b')] })));

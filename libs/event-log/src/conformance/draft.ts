@@ -37,7 +37,7 @@ export function prepare(tenant: TenantId, stream: StreamId, at: { readonly revis
   });
   return {
     tenant, stream, expected: at.revision, appendId, requestDigest: digestOf({ expected: at.revision, facts, appendId }), contents: [], cites: [], openEffects: { upsert: [], remove: [] }, needs: { upsert: [], remove: [] },
-    releases: [], requires: [], scopesFree: [], debit: null, eraseContents: false, wake: 'none', ...rest, rows,
+    citedAs: {}, releases: [], requires: [], scopesFree: [], debit: null, eraseContents: false, wake: 'none', ...rest, rows,
   };
 }
 

@@ -109,6 +109,15 @@ export const EFFECT_CASES: readonly StoreCase[] = [
     await put([need('late', later, 'budget:usd_micros:57')], newRun()); // what it waits for is there already
     assert.deepEqual(await due(), ['large', 'late', 'small']);
   }),
+  storeCase('BUD-5', 'grants no balance that would not be exact everywhere', async (store) => {
+    const t = newTenant();
+    const grant = async (n: number) => store.append(await draft(store, t, 'tenant/budget', { debit: amounts(-n) }));
+    appended(await grant(Number.MAX_SAFE_INTEGER - 5));
+    refusedWith(await grant(6), 'BALANCE_TOO_LARGE');
+    assert.deepEqual(await store.account(t), amounts(Number.MAX_SAFE_INTEGER - 5));
+    appended(await grant(5));
+    assert.deepEqual(await store.account(t), amounts(Number.MAX_SAFE_INTEGER));
+  }),
   storeCase('RUN-4', 'hands out due needs page by page, each once, also those of one due time', async (store) => {
     const [t, at] = [newTenant(), (await store.now()) - 5000];
     const names = Array.from({ length: 7 }, (_, i) => `n${String(i)}`);

@@ -27,7 +27,7 @@ async function sealedRun(): Promise<MemoryEventStore> {
   await append('api', 0, [fact('run.created', { goal: goal.ref, title: 'mend', retention: 'standard', world: { kind: 'real' }, budget: { usd_micros: 1000, tokens: 1000, calls: 10 }, constraints: [], tools: [], workspace: null, whenDone: 'end', changePolicy: 'allow' })], [goal]);
   const s = await guarded.state(tenant, stream);
   const manifest = canonical(cutOf(s, canonical, sha256).manifest);
-  await append('checkpoint-sealer', 1, [fact('checkpoint.sealed', { checkpoint: 'c1', version: 1, cut: 1, boundaries: s.boundary, manifest: sha256(manifest), previous: null })], [], { checkpoint: { checkpoint: 'c1', manifest, sections: {} } });
+  await append('checkpoint-sealer', 1, [fact('checkpoint.sealed', { checkpoint: 'c1', version: 1, cut: 1, boundaries: s.boundary, manifest: sha256(manifest), previous: null })], [], { checkpoint: { checkpoint: 'c1', manifest } });
   return store;
 }
 

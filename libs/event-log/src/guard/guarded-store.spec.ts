@@ -47,6 +47,9 @@ describe('the guarded store', () => {
     'a run event in a tenant stream': ['WRONG_STREAM', () => request([created()], { stream: 'tenant/policy' as StreamId })],
     'more bytes than an append may have': ['TOO_LARGE', () => request([created()]), 'api', APPEND_BYTES_MAX + 1],
     'content that is not what its reference commits to': ['CONTENT_ALTERED', () => request([created()], { contents: [{ ...wire(goal), body: Buffer.from('the goaL').toString('base64') }] })],
+    'content that comes as one class and is named as another': ['CONTENT_ALTERED', () => request([created({ goal: { ...goal.ref, class: 'evidence' } })])],
+    'a grant that no balance holds exactly': ['BALANCE_TOO_LARGE', () => request([1, 2].map(() => fact('allowance.granted', { amounts: { usd_micros: 0, tokens: Number.MAX_SAFE_INTEGER, calls: 0 }, reason: '' })), { stream: 'tenant/budget' as StreamId, contents: [] })],
+    'a tool whose absence would be final before its call has timed out': ['MALFORMED', () => request([fact('registry.published', { tools: [{ name: 't', description: '', server: 's', schema: {}, schemaDigest: sha256('s'), mappingRevision: 1, contract: { kind: 'queryable', query: { absenceFinalAfterMs: 999 } }, scopeFields: [], target: 'x', connector: { kind: 'http', config: {} }, timeoutMs: 1000, outputBytesMax: 1000, costUsdMicros: 0 }] })], { stream: 'tenant/registry' as StreamId, contents: [] })],
     'content that is nowhere': ['CONTENT_MISSING', () => request([created()], { contents: [] })],
     'a continuation from anybody but the gateway': ['CARRIER_FIELD', () => request([created()], { contents: [wire(goal), wire(contentOf('x', 'continuation'))] })],
     'a reference to a continuation': ['CARRIER_FIELD', () => request([created({ goal: contentOf('x', 'continuation').ref })])],
@@ -54,7 +57,7 @@ describe('the guarded store', () => {
     'a seal without its checkpoint': ['ILLEGAL', () => request([fact('checkpoint.sealed', { checkpoint: 'c', version: 1, cut: 0, boundaries: [], manifest: sha256('m'), previous: null })], { contents: [] }), 'checkpoint-sealer'],
   };
   for (const [what, [code, make, writer, bytes]] of Object.entries(bad)) {
-    it(`[RUN-1${code === 'CARRIER_FIELD' ? ', CON-3' : ''}] refuses ${what}, says so, and keeps nothing of it`, async () => {
+    it(`[RUN-1${code === 'CARRIER_FIELD' ? ', CON-3' : ''}${what.includes('absence') ? ', EFF-5' : ''}] refuses ${what}, says so, and keeps nothing of it`, async () => {
       expect(await append(make(), writer, bytes)).toMatchObject({ kind: 'refused', code, message: expect.stringMatching(/.{10}/) });
       await nothingStays();
     });
@@ -84,7 +87,7 @@ describe('the guarded store', () => {
     const manifest = canonical(cutOf(state, canonical, sha256).manifest);
     const seal = fact('checkpoint.sealed', { checkpoint: 'cp', version: 1, cut: 1, boundaries: ['run-state'], manifest: sha256(manifest), previous: null });
     expect(await append(request([seal], { expected: 1, contents: [] }), 'checkpoint-sealer')).toMatchObject({ kind: 'refused', code: 'CHECKPOINT_WRONG' });
-    expect(await append(request([seal], { expected: 1, contents: [], checkpoint: { checkpoint: 'cp', manifest, sections: {} } }), 'checkpoint-sealer')).toMatchObject({ kind: 'appended' });
+    expect(await append(request([seal], { expected: 1, contents: [], checkpoint: { checkpoint: 'cp', manifest } }), 'checkpoint-sealer')).toMatchObject({ kind: 'appended' });
     const stored = await memory.checkpointAt('acme', 'run/r1' as StreamId, 1);
     expect(stored?.manifest).toBe(manifest);
     const { sections } = JSON.parse(manifest) as { sections: { [name: string]: string } };
@@ -96,7 +99,7 @@ describe('the guarded store', () => {
     const state = await guard.state('acme', 'run/r1' as StreamId);
     const { manifest } = cutOf({ ...state, plan: ['something else'] }, canonical, sha256);
     const text = canonical(manifest);
-    const o = await append(request([fact('checkpoint.sealed', { checkpoint: 'cp', version: 1, cut: 1, boundaries: ['run-state'], manifest: sha256(text), previous: null })], { expected: 1, contents: [], checkpoint: { checkpoint: 'cp', manifest: text, sections: {} } }), 'checkpoint-sealer');
+    const o = await append(request([fact('checkpoint.sealed', { checkpoint: 'cp', version: 1, cut: 1, boundaries: ['run-state'], manifest: sha256(text), previous: null })], { expected: 1, contents: [], checkpoint: { checkpoint: 'cp', manifest: text } }), 'checkpoint-sealer');
     expect(o).toMatchObject({ kind: 'refused', code: 'CHECKPOINT_WRONG', facts: { differs: ['section plan'] } });
   });
   it('[RUN-4] judges the same with an empty memory as with what it remembers', async () => {
@@ -116,6 +119,6 @@ describe('the guarded store', () => {
     const state = await guard.state('acme', 'run/r1' as StreamId);
     const manifest = canonical(cutOf(state, canonical, sha256).manifest);
     const seal = fact('checkpoint.sealed', { checkpoint: 'cp', version: 1, cut: 3, boundaries: state.boundary, manifest: sha256(manifest), previous: null });
-    expect(await append(request([seal], { expected: 3, contents: [], checkpoint: { checkpoint: 'cp', manifest, sections: {} } }), 'checkpoint-sealer')).toMatchObject({ kind: 'appended' });
+    expect(await append(request([seal], { expected: 3, contents: [], checkpoint: { checkpoint: 'cp', manifest } }), 'checkpoint-sealer')).toMatchObject({ kind: 'appended' });
   });
 });

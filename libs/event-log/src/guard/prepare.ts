@@ -7,7 +7,7 @@
  * Rows: RUN-1, RUN-3, SEAL-2, SEAL-3, SEAL-5, EFF-7, CON-3, CTX-7.
  */
 import { APPEND_BYTES_MAX, appendRequest, canonical, canonicalOnce, commitment, digestOf, eventDigest, EVENT_SCHEMAS, INLINE_BYTES_MAX, sha256, type AppendOutcome, type AppendRefusalCode, type AppendRequest, type ContentUpload } from '@n17q/contracts';
-import { contentRefsIn, DIMENSIONS, EVENT_TABLE, evolve, isEventType, isNothing, judgeAppend, mayWrite, minus, NOTHING, plus, wakeOf, type Amounts, type Digest, type EventData, type EventEnvelope, type EventType, type Manifest, type RunState, type ServiceName, type TenantTopic } from '@n17q/domain';
+import { areAmounts, contentRefsIn, DIMENSIONS, EVENT_TABLE, evolve, isEventType, isNothing, judgeAppend, mayWrite, minus, NOTHING, plus, wakeOf, type Amounts, type Digest, type EventData, type EventEnvelope, type EventType, type Manifest, type RunState, type ServiceName, type TenantTopic } from '@n17q/domain';
 import type { EventRow, PreparedAppend, StreamHead } from '../ports.js';
 
 export const SNAPSHOT_EVERY = 64;
@@ -96,13 +96,17 @@ export function prepareAppend(p: ParsedAppend, writer: ServiceName, standing: St
   };
   const uploaded = new Set(p.contents.map((c) => c.ref.commitment));
   const citesOf = (rows: readonly EventRow[]): string[] => [...new Set(rows.flatMap((r) => contentRefsIn(r.data).map((c) => c.commitment)))].filter((c) => !uploaded.has(c));
+  const named = namedAs(p);
+  if ('kind' in named) return named;
+  const { citedAs } = named;
 
   if (standing.kind === 'tenant') {
     if (request.checkpoint !== undefined) return refuse('CHECKPOINT_WRONG', 'a tenant stream has no checkpoints');
     const rows = chain(request, writer, standing.head.head, () => 0, recordedAt);
     const granted = request.events.reduce((n: Amounts, e) => (e.type === 'allowance.granted' ? plus(n, e.data.amounts) : n), NOTHING);
+    if (!areAmounts(granted)) return refuse('BALANCE_TOO_LARGE', `the grants of this append come to more than ${Number.MAX_SAFE_INTEGER}`, { ...granted });
     const topic = request.stream.slice('tenant/'.length) as TenantTopic;
-    return { state: null, append: { ...base, rows, cites: citesOf(rows), releases: RELEASES[topic], debit: isNothing(granted) ? null : minus(NOTHING, granted) } };
+    return { state: null, append: { ...base, rows, cites: citesOf(rows), citedAs, releases: RELEASES[topic], debit: isNothing(granted) ? null : minus(NOTHING, granted) } };
   }
 
   let s = standing.state;
@@ -127,12 +131,28 @@ export function prepareAppend(p: ParsedAppend, writer: ServiceName, standing: St
   const last = request.expected + rows.length;
   const snapshot = Math.floor(last / SNAPSHOT_EVERY) > Math.floor(request.expected / SNAPSHOT_EVERY) ? JSON.stringify(j.state) : undefined;
   const append: PreparedAppend = {
-    ...base, rows, // what a run that keeps metadata only has let go at its end stays named by its checkpoints
+    ...base, rows, citedAs, // what a run that keeps metadata only has let go at its end stays named by its checkpoints
     cites: [...new Set([...citesOf(rows), ...(j.state.status === 'ended' && j.state.retention === 'metadata-only' ? [] : (j.cut?.cites ?? []))])], ...(checkpoint === undefined ? {} : { checkpoint }), ...(snapshot === undefined ? {} : { snapshot }),
     openEffects: j.openEffects, needs: j.needs, requires: [...base.requires, ...j.conditions.requires], ...(j.conditions.validUntil === null ? {} : { validUntil: j.conditions.validUntil }),
     scopesFree: j.conditions.scopesFree, debit: j.debit, releases: givesBack(j.debit) || j.needs.upsert.some((n) => n.waitsFor?.startsWith('budget:')) ? ['budget'] : [], eraseContents: j.eraseContents, wake: wakeOf([...j.needs.upsert], recordedAt),
   };
   return { append, state: j.state };
+}
+
+/** What the events say that their contents are: the same as what comes with them, and of what does not, as what it must be stored. */
+function namedAs(p: ParsedAppend): { readonly citedAs: { readonly [commitment: string]: string } } | Refusal {
+  const said = new Map(p.contents.map((c) => [c.ref.commitment, `${c.ref.class} ${c.ref.bytes}`]));
+  const uploaded = new Set(said.keys());
+  for (const [i, e] of p.request.events.entries()) {
+    for (const r of contentRefsIn(e.data)) {
+      if (typeof r.class !== 'string') continue; // a value that only looks like a reference
+      const as = `${r.class} ${r.bytes}`;
+      const other = said.get(r.commitment);
+      if (other !== undefined && other !== as) return refuse('CONTENT_ALTERED', `event ${i + 1} names content ${r.commitment} as ${as} bytes, and it is ${other} bytes elsewhere in this append`, { commitment: r.commitment });
+      said.set(r.commitment, as);
+    }
+  }
+  return { citedAs: Object.fromEntries([...said].filter(([c]) => !uploaded.has(c))) };
 }
 
 /** What one run gives back may be what another waits for (BUD-5), and may have come back while this one decided to wait. */

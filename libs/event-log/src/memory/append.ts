@@ -9,7 +9,7 @@ import type { AppendOutcome } from '@n17q/contracts';
 import { DIMENSIONS, NOTHING, waitCovered, type Digest, type EventEnvelope, type StoreTimeMs } from '@n17q/domain';
 import type { PreparedAppend } from '../ports.js';
 import { classOf, positionText } from '../row.js';
-import { CLOCK_SKEW_MS_MAX, REFUSAL_OF, sealedRevision } from '../prepared.js';
+import { BALANCE_MAX, CLOCK_SKEW_MS_MAX, REFUSAL_OF, sealedRevision } from '../prepared.js';
 import { StoreFault } from '../store-fault.js';
 import { emptyStream, headOf, type HeldStore, type HeldStream, type HeldTenant } from './state.js';
 
@@ -54,10 +54,11 @@ function judgeExtra(tenant: HeldTenant, p: PreparedAppend): AppendOutcome | unde
   for (const d of [...DIMENSIONS].sort()) {
     const balance = tenant.account.get(d) ?? 0;
     const needed = p.debit?.[d] ?? 0;
+    if (p.stream === 'tenant/budget' && balance - needed > BALANCE_MAX) return refused('budget-over', { dimension: d, granted: -needed, balance });
     if (needed > 0 && needed > balance) return refused('budget-short', { dimension: d, needed, balance });
   }
   const uploads = new Set(p.contents.map((c) => c.ref.commitment));
-  const missing = [...p.cites.filter((c) => !uploads.has(c) && tenant.contents.get(c)?.state !== 'complete'), ...[...uploads].filter((c) => tenant.contents.get(c)?.state === 'erased')].sort()[0];
+  const missing = [...p.cites.filter((c) => { const held = tenant.contents.get(c); return !uploads.has(c) && (held?.state !== 'complete' || (p.citedAs[c] !== undefined && p.citedAs[c] !== `${held.class} ${held.bytes}`)); }), ...[...uploads].filter((c) => tenant.contents.get(c)?.state === 'erased')].sort()[0];
   if (missing !== undefined) return refused('content-missing', { commitment: missing });
   const c = p.checkpoint;
   const section = c?.citesSections.filter((d) => !(d in c.sections) && !tenant.sections.has(d)).sort()[0];

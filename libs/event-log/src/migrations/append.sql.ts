@@ -15,6 +15,7 @@
  *
  * Rows: RUN-1, RUN-4, SEAL-2, SEAL-3, EFF-6, EFF-7, BUD-2, BUD-5, OPS-2.
  */
+import { BALANCE_MAX } from '../prepared.js';
 import { WAIT_COVERED } from './tables.sql.js';
 
 export const APPEND = `
@@ -60,17 +61,19 @@ begin
   if x ? 'debit' then
     select d.key, d.value, coalesce(a.balance, 0) as balance into r from jsonb_each_text(x->'debit') d
       left join n17q.accounts a on a.tenant = p_tenant and a.dimension = d.key
-     where d.value::bigint > coalesce(a.balance, 0) and d.value::bigint > 0 order by d.key limit 1;
+     where (d.value::bigint > coalesce(a.balance, 0) and d.value::bigint > 0) or (p_stream = 'tenant/budget' and coalesce(a.balance, 0) - d.value::bigint > ${BALANCE_MAX}) order by d.key limit 1;
+    if found and r.value::bigint < 0 then outcome := 'budget-over'; facts := jsonb_build_object('dimension', r.key, 'granted', -r.value::bigint, 'balance', r.balance); return; end if;
     if found then outcome := 'budget-short'; facts := jsonb_build_object('dimension', r.key, 'needed', r.value::bigint, 'balance', r.balance); return; end if;
   end if;
   if x ? 'cites' or x ? 'contents' then
     uploads := array(select u->>'commitment' from jsonb_array_elements(coalesce(x->'contents', '[]')) u);
     cited := array(select distinct v from jsonb_array_elements_text(coalesce(x->'cites', '[]')) v where v <> all(uploads));
     -- one descent of the index for all of them; which one is missing is asked only when one is
-    if (select count(*) from n17q.contents k where k.tenant = p_tenant and k.commitment = any(cited) and k.state = 'complete') < cardinality(cited)
+    if (select count(*) from n17q.contents k where k.tenant = p_tenant and k.commitment = any(cited) and k.state = 'complete'
+           and coalesce(x->'citedAs'->>k.commitment = k.class || ' ' || k.bytes, true)) < cardinality(cited)
        or exists (select from n17q.contents k where k.tenant = p_tenant and k.commitment = any(uploads) and k.state = 'erased') then
       select c.commitment into r from (
-          select v as commitment from unnest(cited) v where (select k.state from n17q.contents k where k.tenant = p_tenant and k.commitment = v) is distinct from 'complete'
+          select v as commitment from unnest(cited) v where (select k.state = 'complete' and coalesce(x->'citedAs'->>v = k.class || ' ' || k.bytes, true) from n17q.contents k where k.tenant = p_tenant and k.commitment = v) is not true
           union all select v from unnest(uploads) v where (select k.state from n17q.contents k where k.tenant = p_tenant and k.commitment = v) = 'erased'
         ) c order by c.commitment limit 1;
       outcome := 'content-missing'; facts := jsonb_build_object('commitment', r.commitment); return;

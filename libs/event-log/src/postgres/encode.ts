@@ -15,6 +15,7 @@ function extraOf(p: PreparedAppend, packed: Packed | null): string | null {
   const x: Record<string, unknown> = {};
   if (p.contents.length > 0) x['contents'] = p.contents.map((c) => ({ commitment: c.ref.commitment, class: c.ref.class, media: c.ref.media, bytes: c.ref.bytes, salt: base64(c.salt), body: base64(c.body) }));
   if (p.cites.length > 0) x['cites'] = p.cites;
+  if (Object.keys(p.citedAs).length > 0) x['citedAs'] = p.citedAs;
   if (p.checkpoint !== undefined && packed !== null) x['checkpoint'] = { cut: p.checkpoint.cut, base: packed.base, held: packed.held, sought: packed.sought };
   if (p.openEffects.remove.length > 0) x['removeEffects'] = p.openEffects.remove;
   if (p.openEffects.upsert.length > 0) x['upsertEffects'] = p.openEffects.upsert;
