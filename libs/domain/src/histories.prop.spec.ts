@@ -1,7 +1,7 @@
 /** Laws over whole histories: random moves of model, world, people and tenant, carried on by the real deciders through the real guard. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { budgetHolds, covers, NOTHING } from './budget.js';
+import { budgetHolds, covers, DIMENSIONS, NOTHING, owed, paid, plus, reserved } from './budget.js';
 import { fact, type EventEnvelope } from './events.js';
 import { fold } from './fold.js';
 import { illegal } from './legal.js';
@@ -15,11 +15,11 @@ const TOOL_NAMES = Object.keys(CONTRACTS);
 const call = fc.record({ tool: fc.constantFrom(...TOOL_NAMES, 'nothing'), what: fc.constantFrom('a', 'b') });
 const move = fc.oneof(
   { weight: 12, arbitrary: fc.record({ do: fc.constant('go' as const) }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('answer' as const), calls: fc.array(call, { maxLength: 3 }) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('answer' as const), calls: fc.array(call, { maxLength: 3 }), tokens: fc.constantFrom(15, 15, 15, 150_000) }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant('end' as const), how: fc.constantFrom('observed' as const, 'failed' as const, 'refused' as const, 'not-sent' as const, 'unknown' as const, 'unknown' as const) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('no-answer' as const), how: fc.constantFrom('unknown' as const, 'not-sent' as const, 'refused' as const) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('look' as const), finds: fc.constantFrom('happened' as const, 'not-found' as const, 'cannot-tell' as const) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('finding' as const, 'receipt' as const, 'pause' as const, 'resume' as const, 'input' as const, 'approve' as const, 'expire' as const) }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constantFrom('finding' as const, 'denying' as const, 'late receipt' as const, 'receipt' as const, 'pause' as const, 'resume' as const, 'input' as const, 'approve' as const, 'expire' as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('finish' as const, 'policy' as const, 'registry' as const, 'profiles' as const) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(500, 2000, 20_000, 70_000) }) },
 );
@@ -33,6 +33,12 @@ function people(h: History, what: string): void {
   const content = h.content('said', 'evidence');
   switch (what) {
     case 'finding': if (unknown) h.append('api', [fact('effect.finding-submitted', { finding: h.id('find'), effect: unknown.effect, verdict: 'happened', evidence: content })], OP); return;
+    case 'denying': if (unknown) h.append('api', [fact('effect.finding-submitted', { finding: h.id('find'), effect: unknown.effect, verdict: 'did-not-happen', evidence: content })], OP); return;
+    case 'late receipt': { // of whatever was settled first
+      const settled = h.events.find((e) => e.type === 'effect.reconciled' && e.data.as === 'did-not-happen');
+      if (settled?.type === 'effect.reconciled') h.append('api', [fact('receipt.received', { effect: settled.data.effect, receipt: content, from: 's' })], { kind: 'tool', id: 's' });
+      return;
+    }
     case 'receipt': if (unknown) h.append('api', [fact('receipt.received', { effect: unknown.effect, receipt: content, from: 's' })], { kind: 'tool', id: 's' }); return;
     case 'pause': h.append('api', [fact('run.pause-requested', { reason: '' })], OP); return;
     case 'resume': h.append('api', [fact('run.resume-requested', { reason: '' })], OP); return;
@@ -49,7 +55,7 @@ function people(h: History, what: string): void {
 function play(h: History, m: Move): void {
   switch (m.do) {
     case 'go': h.carryOn(); if (!h.generate()) h.start(); return;
-    case 'answer': h.answer(m.calls.map((c) => ({ tool: c.tool, args: { what: c.what } }))); return;
+    case 'answer': h.answer(m.calls.map((c) => ({ tool: c.tool, args: { what: c.what } })), 'stop', { usd_micros: 1, tokens: m.tokens, calls: 0 }); return;
     case 'end': h.end(m.how); return;
     case 'no-answer': h.noAnswer(m.how); return;
     case 'wait': h.now += m.ms; return;
@@ -104,9 +110,33 @@ describe('histories', () => {
     }), RUNS);
   });
 
+  it('[EFF-9] count every effect that is shown to have happened after it was settled as not having happened, once', () => {
+    const begun: readonly Move[] = [{ do: 'go' }, { do: 'answer', calls: [{ tool: 'mail', what: 'a' }], tokens: 15 }, { do: 'go' }, { do: 'end', how: 'unknown' }, { do: 'go' }, { do: 'denying' }, { do: 'go' }];
+    let met = 0;
+    fc.assert(fc.property(history, (o) => {
+      const { events, state } = played({ ...o, moves: [...begun, ...o.moves, { do: 'late receipt' }, { do: 'late receipt' }] });
+      const disproved = new Set<string>();
+      const shown = new Set<string>();
+      for (const e of events) {
+        if (e.type === 'effect.reconciled' && e.data.as === 'did-not-happen') disproved.add(e.data.effect);
+        if (e.type === 'effect.receipt-recorded' && disproved.has(e.data.effect)) shown.add(e.data.effect);
+      }
+      expect(events.flatMap((e) => (e.type === 'effect.contradicted' ? [e.data.effect] : [])).sort()).toEqual([...shown].sort());
+      expect(state.contradictions.count).toBe(shown.size);
+      met += shown.size;
+    }), RUNS);
+    expect(met).toBeGreaterThan(0);
+  });
+
   it('[BUD-1, BUD-2] overspend neither the grant nor the tenant', () => {
     fc.assert(fc.property(history, (o) => {
-      played(o, (_before, h) => { expect(budgetHolds(h.state.budget)).toBe(true); expect(covers(h.balance, NOTHING)).toBe(true); });
+      const h = played(o, (_before, x) => { expect(budgetHolds(x.state.budget)).toBe(true); expect(covers(x.balance, NOTHING)).toBe(true); });
+      while (h.seal() || h.gate()) { /* to rest */ }
+      const b = h.state.budget;
+      if (h.state.status !== 'ended') return;
+      // an ended run has paid for what it used and still holds, or has left nothing in the account
+      expect(covers(plus(b.used, reserved(b)), paid(b))).toBe(true);
+      for (const d of DIMENSIONS) expect(owed(b)[d] === 0 || h.balance[d] === 0).toBe(true);
     }), RUNS);
   });
 
@@ -150,7 +180,7 @@ describe('histories', () => {
 
   it('meet unknown effects, denials, paused and ended runs', () => {
     const seen = new Set<string>();
-    fc.assert(fc.property(history, (o) => { for (const e of played(o).events) seen.add(e.type); }), { numRuns: 60, seed: 7 });
+    fc.assert(fc.property(history, (o) => { for (const e of played(o).events) seen.add(e.type); }), { numRuns: 100, seed: 7 });
     for (const t of ['effect.outcome-unknown', 'effect.reconciled', 'effect.denied', 'run.paused', 'run.ended', 'segment.started', 'look.permitted', 'budget.exhausted', 'call.refused']) expect([...seen]).toContain(t);
   });
 });

@@ -150,10 +150,14 @@ export class History {
     return true;
   }
   /** The model's answer: these calls, or its last word. The first call carries an opaque piece. */
-  answer(calls: readonly { readonly tool: string; readonly args: Json }[], finish: EventData['generation.accepted']['finish'] = 'stop'): boolean {
+  answer(calls: readonly { readonly tool: string; readonly args: Json }[], finish: EventData['generation.accepted']['finish'] = 'stop', spent: Amounts = { usd_micros: 1, tokens: 15, calls: 0 }): boolean {
     const s = this.state;
     const g = s.generation;
     if (g?.stage !== 'started' || g.attempt === null) return false;
+    if (s.status === 'ended') {
+      this.must('provider-gateway', [fact('generation.refused', { generation: g.generation, attempt: g.attempt, class: 'never-retry-as-is', code: 'RUN_ENDED', reason: 'r', facts: {}, retryAfterMs: null, usage: { native: {} }, spent })]);
+      return true;
+    }
     const asked = calls.map((c) => ({ call: this.id('call'), tool: c.tool, args: this.content(plain(c.args), 'tool-arguments'), value: c.args }));
     const parts: OutputPart[] = asked.length === 0 ? [{ kind: 'text', text: 'done' }] : asked.map((a) => ({ kind: 'call', callId: a.call, tool: a.tool, args: a.value }));
     const handle = this.id('con');
@@ -162,7 +166,7 @@ export class History {
     const kept = s.retention === 'metadata-only' ? [] : own;
     this.must('provider-gateway', [
       ...kept.map(() => fact('continuation.retained', { handle, generation: g.generation, turn: s.lineage?.turn ?? 0, adapter: g.route.adapter, endpoint: 'http://e', account: g.route.account, accountScope: g.route.account, modelServed: g.route.model, lineage: g.lineage, bytes: 10, exact })),
-      fact('generation.accepted', { generation: g.generation, attempt: g.attempt, output: this.content(plain({ parts }), 'model-output'), finish, calls: asked.map(({ call, tool, args }) => ({ call, tool, args })), continuations: kept, recoverable: own.length > kept.length ? 'unavailable' : 'exact', why: '', usage: { native: {}, inputTokens: 10, outputTokens: 5 }, spent: { usd_micros: 1, tokens: 15, calls: 0 } }),
+      fact('generation.accepted', { generation: g.generation, attempt: g.attempt, output: this.content(plain({ parts }), 'model-output'), finish, calls: asked.map(({ call, tool, args }) => ({ call, tool, args })), continuations: kept, recoverable: own.length > kept.length ? 'unavailable' : 'exact', why: '', usage: { native: {}, inputTokens: 10, outputTokens: 5 }, spent }),
     ]);
     return true;
   }
