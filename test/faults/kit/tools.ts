@@ -25,7 +25,7 @@ export function toolsFor(urls: { readonly [C in TicketClass]: string }): ToolMap
     const made = codingTools({ isolation: NO_COMMANDS, testCommand: ['true'], ticketsUrl: urls[c], ticketContract: contract }).find((t) => t.name === 'file_ticket') as ToolMapping;
     const { query, keyHeader, ...config } = made.connector.config as Record<string, unknown>;
     const full = { ...config, ...(contract.kind === 'neither' ? {} : { keyHeader }), ...(world.query ? { query } : {}) };
-    return { ...made, name: tool, connector: { kind: 'http', config: full as never }, timeoutMs: 4_000 };
+    return { ...made, name: tool, connector: { kind: 'http', config: full as never }, timeoutMs: Math.min(4_000, contract.query?.absenceFinalAfterMs ?? Infinity) };
   };
   const files = codingTools({ isolation: NO_COMMANDS, testCommand: ['true'], ticketsUrl: urls.queryable }).filter((t) => t.connector.kind === 'workspace').map((t) => ({ ...t, timeoutMs: 3_000 })); // a claim on free work lasts as long as the work may
   return [...files, ...TICKET_CLASSES.map(ticket)];
