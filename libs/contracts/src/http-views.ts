@@ -46,7 +46,7 @@ export const runView = o({
   denials: z.array(o({ revision: count, of: z.string(), ...because })), denialsOmitted: count,
   budget: o({ granted: amounts, drawn: amounts, used: amounts, reserved: amounts, left: o({ usd_micros: count, tokens: count, calls: count }), overrun: amounts, exhausted: nullable(z.string()) }),
   checkpoint: nullable(o({ checkpoint: z.string(), cut: count, manifest: z.string() })), workspace: nullable(o({ base: z.string(), tree: contentRef })),
-  counts: o({ generations: count, lineages: count, inputsWaiting: count, openCalls: count, historyOmitted: count, duplicates: count }),
+  counts: o({ generations: count, lineages: count, inputsWaiting: count, openCalls: count, historyOmitted: count, duplicates: count, contradictions: count }),
 });
 export const runRow = o({ run: z.string(), title: z.string(), status: z.string(), move: z.string().describe('Whose move it is, in few words for people.'), segment: count, model: nullable(z.string()), unresolved: count, revision: count, createdAt: time, updatedAt: time });
 export const runsPage = o({ runs: z.array(runRow), next: nullable(z.string()) });

@@ -42,7 +42,7 @@ export function runViewOf(s: RunState, goal: http.ShownText | null, now: StoreTi
     denials: s.denials.map((d) => ({ ...d })), denialsOmitted: s.denialsOmitted,
     budget: { granted: s.budget.granted, drawn: s.budget.drawn, used: s.budget.used, reserved: reserved(s.budget), left: left(s.budget), overrun: s.budget.overrun, exhausted: s.budget.exhausted },
     checkpoint: s.checkpoint, workspace: s.workspace,
-    counts: { generations: s.generations, lineages: s.lineages, inputsWaiting: s.inputs.length, openCalls: s.calls.length, historyOmitted: s.historyOmitted, duplicates: s.duplicates },
+    counts: { generations: s.generations, lineages: s.lineages, inputsWaiting: s.inputs.length, openCalls: s.calls.length, historyOmitted: s.historyOmitted, duplicates: s.duplicates, contradictions: s.contradictions.count },
   };
   return view;
 }

@@ -12,7 +12,7 @@ const view: http.RunView = {
   run: 'r1', revision: 4, title: 'T', status: 'active', goal: null, retention: 'standard', world: 'real', constraints: [], tools: [], plan: [], move: { move: 'nobody', words: 'a person: the run waits for an input' }, waits: [], actions: [],
   ended: null, paused: null, blocked: null, failures: { count: 0, retryAt: null, lastCode: null }, requests: [], route: null, segment: { number: 0, route: null }, segments: [], generation: null, unresolved: [], effects: [], approvals: [], findings: [], denials: [], denialsOmitted: 0,
   budget: { granted: { usd_micros: 1_500_000, tokens: 500_000, calls: 100 }, drawn: zero, used: { usd_micros: 54, tokens: 21_004, calls: 8 }, reserved: zero, left: zero, overrun: zero, exhausted: null },
-  checkpoint: null, workspace: null, counts: { generations: 0, lineages: 0, inputsWaiting: 0, openCalls: 0, historyOmitted: 0, duplicates: 0 },
+  checkpoint: null, workspace: null, counts: { generations: 0, lineages: 0, inputsWaiting: 0, openCalls: 0, historyOmitted: 0, duplicates: 0, contradictions: 0 },
 };
 const text = (more: Partial<http.RunView>): string => runText({ ...view, ...more }, setup);
 
