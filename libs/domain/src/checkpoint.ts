@@ -53,7 +53,7 @@ export function sectionsOf(s: RunState): { readonly [S in SectionName]: Json } {
     requests: { calls: s.calls, requests: s.requests, findings: s.findings, receipts: s.receiptsPending },
     effects,
     approvals: Object.values(s.approvals),
-    world: { world: s.world, duplicates: s.duplicates },
+    world: { world: s.world, duplicates: s.duplicates, contradictions: s.contradictions, disproved: s.disproved },
     policy: { permits: Object.values(s.effects).flatMap((e) => (e.permit === null ? [] : [{ effect: e.effect, ...e.permit }])), generation: s.generation?.permit ?? null, authorityRevision: s.authorityRevision },
     budget: { ...s.budget, reservedTotal: reserved(s.budget), left: left(s.budget), settle: s.settle },
     workspace: s.workspace,

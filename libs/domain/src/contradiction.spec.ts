@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { sectionsOf } from './checkpoint.js';
 import { fact } from './events.js';
 import { needsOf } from './needs.js';
 import { applyFindings, recordOutcome, takeReceipts } from './reconcile.js';
@@ -35,12 +36,13 @@ const evidence: { readonly [what: string]: (h: History, id: string, attempt: str
 
 describe('evidence that contradicts a settlement', () => {
   for (const left of [false, true]) for (const [what, give] of Object.entries(evidence)) {
-    it(`[EFF-9] by ${what}, for an effect that ${left ? 'has left the state' : 'is still there'}, is kept, counted once, told to the next model, and stops the run for a person`, () => {
+    it(`[EFF-9] by ${what}, for an effect that ${left ? 'has left the state' : 'is still there'}, is kept, counted once, sealed, told to the next model, and stops the run for a person`, () => {
       const { h, id, attempt } = disproved(left);
       give(h, id, attempt);
       expect(h.events.filter((e) => e.type === 'effect.contradicted')).toMatchObject([{ data: { effect: id, evidence: { commitment: expect.any(String) } } }]);
       expect(h.state.contradictions.count).toBe(1);
       expect(stateNow(h.state)).toContain('EFFECT_CONTRADICTED');
+      expect(sectionsOf(h.state).world).toMatchObject({ contradictions: { count: 1, unasked: [{ effect: id }] } });
       if (!left) expect(h.state.effects[id]?.stage).toBe('happened');
       settle(h);
       expect(h.state).toMatchObject({ status: 'paused', paused: { code: 'EFFECT_CONTRADICTED', reason: expect.stringContaining(id) } });
