@@ -12,7 +12,7 @@ import { batcherRate, grant, guardedRate, openStore } from './appends.mjs';
 import { folderBytes, grown, newBytes, tableSizes } from './bytes.mjs';
 import { buildRun, resumeMs } from './resume.mjs';
 import { linesOf, markdownOf, tableOf } from './report.mjs';
-import { openLoop, openWriters, serviceRate, singleCaller, touchRuns } from './service.mjs';
+import { openLoop, openWriters, serviceRate, singleCaller, touchRuns, warmUp } from './service.mjs';
 import { closeSite, openSite, residentBytes, startService, startServices, storeAs } from './site.mjs';
 import { breakdown, goRuns, openWorld, REACTORS, turnsPerSecond } from './turn.mjs';
 
@@ -25,8 +25,8 @@ const wanted = (part) => only === undefined || only.includes(part);
 const profileDir = valueOf('--profile') === undefined ? undefined : resolve(valueOf('--profile'));
 
 const SIZE = quick
-  ? { rounds: 1, seconds: 0.8, openSeconds: 1, turns: 6, turnsOfMany: 3, many: 16, resumes: 3, long: 1_500, calls: 12, memoryRuns: 64 }
-  : { rounds: 3, seconds: 2, openSeconds: 3, turns: 30, turnsOfMany: 10, many: 16, resumes: 9, long: 10_000, calls: 100, memoryRuns: 1_000 };
+  ? { rounds: 1, seconds: 0.8, warmSeconds: 0.4, openSeconds: 1, turns: 6, turnsOfMany: 3, many: 16, resumes: 3, long: 1_500, calls: 12, memoryRuns: 64 }
+  : { rounds: 3, seconds: 2, warmSeconds: 3, openSeconds: 3, turns: 30, turnsOfMany: 10, many: 16, resumes: 9, long: 10_000, calls: 100, memoryRuns: 1_000 };
 const TENANT = 'bench';
 const say = (line) => process.stderr.write(`${line}\n`);
 
@@ -39,6 +39,8 @@ async function appendRounds(site, base) {
   const rounds = [];
   for (let n = 0; n < SIZE.rounds; n++) {
     const store = await startService(site, 'event-store', `store-${n}`);
+    await warmUp(writers, TENANT, ['short', 'turns'], SIZE.warmSeconds);
+    if (n === 0) await guardedRate(batcher, TENANT, 'short', SIZE.warmSeconds);
     const r = { load: loadavg()[0] };
     r.fdatasync = fdatasyncsPerSecond(site.sandbox.dir, SIZE.seconds / 3);
     r.inserts = await insertsPerSecond(bare, SIZE.seconds);

@@ -1,11 +1,13 @@
 /**
  * The store's side of the bus: publishing events in log order, and looking at what the bus really holds.
- * It keeps no cursor and never retries; the relay that owns the lease does both.
+ * It keeps no cursor and repeats nothing but a window whose end is not known (3); the relay that owns the lease does both.
  *
  * 1. Only an acknowledged prefix counts: the first message that was not stored ends the window.
  * 2. A later message is never stored in front of an earlier one of its window: each names its predecessor as the last one
  *    that the stream must hold. Only the first of a window is free of that, so that a window can begin anywhere.
- * 3. "Duplicate" without a sequence is a failure: such an id was seen by the server but may never have been stored.
+ * 3. So whoever acknowledges the last has stored them all, and only the last is asked for. When it is not acknowledged, the window is
+ *    sent again with every message asked for (repeats are dropped by their id), which tells where it ended.
+ * 4. "Duplicate" without a sequence is a failure: such an id was seen by the server but may never have been stored.
  *
  * Rows: RUN-4, SVC-1, OPS-2.
  */
@@ -19,19 +21,24 @@ export const WINDOW_MAX = 256;
 
 export interface WindowFailure { readonly index: number; readonly code: BusFault['code']; readonly detail: string }
 export interface WindowResult {
-  /** Length of the acknowledged prefix, duplicates included. */
+  /** Length of the acknowledged prefix, repeats included. */
   readonly acked: number;
-  readonly duplicates: number;
   readonly failure?: WindowFailure;
 }
 
-interface PubAck { readonly stream?: string; readonly seq?: number; readonly duplicate?: boolean; readonly error?: { readonly description?: string; readonly err_code?: number } }
+interface PubAck { readonly stream?: string; readonly seq?: number; readonly error?: { readonly description?: string; readonly err_code?: number } }
 
 const decoder = new TextDecoder();
 
-async function publishOne(bus: Bus, wire: WireMessage, predecessor: string | undefined, timeoutMs: number): Promise<{ duplicate: boolean }> {
-  wire.headers.set('Nats-Expected-Stream', RUN_EVENTS_STREAM);
-  if (predecessor !== undefined) wire.headers.set('Nats-Expected-Last-Msg-Id', predecessor);
+/** The message with what it expects of the stream (2). */
+function chained(event: RunEventMessage, predecessor: RunEventMessage | undefined): WireMessage {
+  const wire = toWire(event);
+  wire.headers.append('Nats-Expected-Stream', RUN_EVENTS_STREAM);
+  if (predecessor !== undefined) wire.headers.append('Nats-Expected-Last-Msg-Id', predecessor.eventId);
+  return wire;
+}
+
+async function publishOne(bus: Bus, wire: WireMessage, timeoutMs: number): Promise<void> {
   let ack: PubAck;
   try {
     const reply = await bus.nc.request(wire.subject, wire.body, { timeout: timeoutMs, headers: wire.headers });
@@ -44,24 +51,34 @@ async function publishOne(bus: Bus, wire: WireMessage, predecessor: string | und
   if (ack.stream !== RUN_EVENTS_STREAM || !(Number(ack.seq) > 0)) {
     throw new BusFault('UNEXPECTED_ACK', `acknowledged by stream ${String(ack.stream)} at sequence ${String(ack.seq)}`, true);
   }
-  return { duplicate: ack.duplicate === true };
 }
 
 /**
- * Publishes up to 256 events in the given order, all in flight at once, and waits for every acknowledgement.
+ * Publishes up to 256 events in the given order, all in flight at once, and waits until it is known how many are stored.
  * Never rejects for trouble on the bus: go on from `acked`. A repeat is stored once within the duplicate window.
  */
 export async function publishWindow(bus: Bus, events: readonly RunEventMessage[], timeoutMs = 5_000): Promise<WindowResult> {
   if (events.length > WINDOW_MAX) throw new RangeError(`a window holds at most ${WINDOW_MAX} events`);
-  if (events.length === 0) return { acked: 0, duplicates: 0 };
-  if (bus.status().state === 'disconnected') return { acked: 0, duplicates: 0, failure: { index: 0, code: 'NOT_CONNECTED', detail: 'not connected to NATS' } };
-  const outcomes = await Promise.allSettled(events.map((event, i) => publishOne(bus, toWire(event), events[i - 1]?.eventId, timeoutMs)));
+  if (events.length === 0) return { acked: 0 };
+  if (bus.status().state === 'disconnected') return NOT_CONNECTED;
+  const wires = events.map((event, i) => chained(event, events[i - 1]));
+  try {
+    for (const w of wires.slice(0, -1)) bus.nc.publish(w.subject, w.body, { headers: w.headers });
+    await publishOne(bus, wires.at(-1) as WireMessage, timeoutMs);
+    return { acked: events.length };
+  } catch {
+    return bus.status().state === 'disconnected' ? NOT_CONNECTED : eachAcknowledged(bus, wires, timeoutMs); // keeps 3
+  }
+}
+
+const NOT_CONNECTED: WindowResult = { acked: 0, failure: { index: 0, code: 'NOT_CONNECTED', detail: 'not connected to NATS' } };
+
+async function eachAcknowledged(bus: Bus, wires: readonly WireMessage[], timeoutMs: number): Promise<WindowResult> {
+  const outcomes = await Promise.allSettled(wires.map((w) => publishOne(bus, w, timeoutMs)));
   const failed = outcomes.findIndex((o) => o.status === 'rejected');
-  const acked = failed === -1 ? events.length : failed;
-  const duplicates = outcomes.slice(0, acked).filter((o) => o.status === 'fulfilled' && o.value.duplicate).length;
-  if (failed === -1) return { acked, duplicates };
+  if (failed === -1) return { acked: wires.length };
   const fault = (outcomes[failed] as PromiseRejectedResult).reason as BusFault;
-  return { acked, duplicates, failure: { index: failed, code: fault.code, detail: fault.message } };
+  return { acked: failed, failure: { index: failed, code: fault.code, detail: fault.message } };
 }
 
 export type LastMessage =

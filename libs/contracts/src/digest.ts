@@ -6,7 +6,7 @@
  *
  * Rows: SEAL-8, RET-1, RUN-1.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, hash, randomBytes } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import type { ContentClass, ContentRef, Digest, EventEnvelope } from '@n17q/domain';
 
@@ -36,8 +36,9 @@ function plainText(value: unknown, depth: number): string | undefined {
     const member = (value as Record<string, unknown>)[key];
     if (member === undefined) continue;
     const memberText = plainText(member, depth + 1);
-    if (memberText === undefined || !key.isWellFormed()) return undefined;
-    text += `${text.length === 1 ? '' : ','}${PLAIN_KEY.test(key) ? `"${key}"` : JSON.stringify(key)}:${memberText}`;
+    const plain = PLAIN_KEY.test(key);
+    if (memberText === undefined || !(plain || key.isWellFormed())) return undefined;
+    text += `${text.length === 1 ? '' : ','}${plain ? `"${key}"` : JSON.stringify(key)}:${memberText}`;
   }
   return `${text}}`;
 }
@@ -57,7 +58,7 @@ export function canonicalOnce(value: object): string {
   return text;
 }
 
-export const sha256 = (bytes: string | Uint8Array): Digest => createHash('sha256').update(bytes).digest('hex') as Digest;
+export const sha256 = (bytes: string | Uint8Array): Digest => hash('sha256', bytes, 'hex') as Digest;
 /** SHA-256 over the canonical JSON of `value`. */
 export const digestOf = (value: unknown): Digest => sha256(canonical(value));
 

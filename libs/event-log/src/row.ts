@@ -1,6 +1,7 @@
 /** Rows of `events` and back. The SELECT list and the reading stand side by side, since they must agree. */
 import { EVENT_TABLE, isEventType, runOf, type EventClass, type EventEnvelope } from '@n17q/domain';
-import type { EventRow } from './ports.js';
+import type { EventRow, PreparedAppend } from './ports.js';
+import type { PositionedEvent } from './store-port.js';
 
 export const EVENT_COLUMNS = 'e.tenant, e.stream, e.revision, e.lane, e.position::text as position, e.event_id, e.type, e.class, e.wake, e.schema_version, e.data, e.meta, e.trace, e.append_id, e.recorded_at::text as recorded_at, e.previous, e.digest';
 
@@ -11,6 +12,12 @@ export interface EventColumns {
 }
 
 export const positionText = (lane: number, position: number | string): string => `${String(lane)}:${String(position)}`;
+
+/** The events of an append that was taken in, as a read would give them. `last`: the position of its last event. */
+export const positioned = (p: PreparedAppend, lane: number, last: number): readonly PositionedEvent[] => p.rows.map((row, i) => {
+  const position = last - p.rows.length + 1 + i;
+  return { event: { ...row, position: positionText(lane, position) } as EventEnvelope, position, class: classOf(row.type), wake: i === p.rows.length - 1 ? p.wake : 'none' };
+});
 
 type Meta = Pick<EventEnvelope, 'actor' | 'correlation' | 'causation' | 'segment' | 'writer'>;
 type MetaOf = Pick<EventEnvelope, 'type' | 'stream'>;

@@ -7,6 +7,7 @@
 import { canonical, type AppendOutcome, type Need } from '@n17q/contracts';
 import { NOTHING, waitCovered, type Amounts, type Digest, type EventEnvelope, type ServiceName, type StreamId, type TenantId } from '@n17q/domain';
 import type { PreparedAppend, StoredContent, StreamHead } from '../ports.js';
+import { positioned } from '../row.js';
 import { checkReadable } from '../readable.js';
 import { flawOf } from '../prepared.js';
 import {
@@ -35,12 +36,12 @@ function dataBytes(e: EventEnvelope): number {
 }
 
 export class MemoryEventStore implements EventStorePort {
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(events: readonly PositionedEvent[]) => void>();
   constructor(private readonly clock: () => number, readonly held: HeldStore = emptyStore('memory')) {}
 
-  onCommit(wake: () => void): () => void {
-    this.#listeners.add(wake);
-    return () => this.#listeners.delete(wake);
+  onCommit(tell: (events: readonly PositionedEvent[]) => void): () => void {
+    this.#listeners.add(tell);
+    return () => this.#listeners.delete(tell);
   }
   async append(p: PreparedAppend): Promise<AppendOutcome> {
     const flaw = flawOf(p);
@@ -56,7 +57,8 @@ export class MemoryEventStore implements EventStorePort {
     if (outcome !== undefined) return outcome;
     if (!this.held.tenants.has(p.tenant)) this.held.tenants.set(p.tenant, tenant);
     const taken = take(this.held, tenant, p, now);
-    for (const wake of this.#listeners) wake();
+    const events = this.#listeners.size === 0 || taken.kind !== 'appended' ? [] : positioned(p, 0, Number(taken.position.split(':')[1]));
+    for (const tell of this.#listeners) tell(events);
     return taken;
   }
   async registerArtifact(a: ArtifactEntry): Promise<'pending' | 'complete' | 'erased'> {

@@ -12,6 +12,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AppendOutcome } from '@n17q/contracts';
+import type { PreparedAppend } from '../ports.js';
 import { StoreFault } from '../store-fault.js';
 import { outcomeOf, type EncodedAppend, type OutcomeRow } from './encode.js';
 import { Writer, type Sent, type WriterOptions } from './writer.js';
@@ -27,9 +28,11 @@ export interface BatcherOptions extends WriterOptions {
   /** How long a lost answer is looked for. */
   readonly unknownMs: number;
 }
+/** An append that was taken in, and the position of its last event. */
+export interface Committed { readonly prepared: PreparedAppend; readonly last: number }
 export interface BatcherEvents {
-  /** After a commit that took something in. */
-  readonly committed: () => void;
+  /** After a commit: what it took in, in the order of the lane, before any caller hears of it. */
+  readonly committed: (appends: readonly Committed[]) => void;
   /** An item carried a time that is not the store's. */
   readonly skewed: () => void;
 }
@@ -151,10 +154,10 @@ export class AppendBatcher {
 
   #answer(batch: readonly Item[], rows: readonly OutcomeRow[]): void {
     const byItem = new Map(rows.map((r) => [r.item, r]));
-    let took = false;
+    const taken = rows.flatMap((r) => { const item = batch[r.item - 1]; return r.outcome === 'appended' && item !== undefined ? [{ prepared: item.append.prepared, last: Number(r.pos) }] : []; });
+    if (taken.length > 0) this.events.committed(taken.toSorted((a, b) => a.last - b.last));
     for (const [at, item] of batch.entries()) {
       const row = byItem.get(at + 1);
-      took ||= row?.outcome === 'appended' || row?.outcome === 'replayed';
       if (row?.outcome === 'clock-skew') this.events.skewed();
       const outcome = row === undefined ? undefined : outcomeOf(item.append.prepared, this.options.lane, row);
       this.#all([item], (i) => {
@@ -162,7 +165,6 @@ export class AppendBatcher {
         else i.fail(new StoreFault('CHAIN_BROKEN', `The append does not follow the head of ${i.append.prepared.stream}.`, false));
       });
     }
-    if (took) this.events.committed();
   }
 
   /** Takes the items out, lets their lines go on, and settles them. */

@@ -5,7 +5,8 @@ import type { AppendOutcome } from '@n17q/contracts';
 import type { PreparedAppend } from '../ports.js';
 import { flawOf } from '../prepared.js';
 import { schemaOf } from '../migrations/migrate.js';
-import { FOLD_SCHEMA, type EventStorePort } from '../store-port.js';
+import { positioned } from '../row.js';
+import { FOLD_SCHEMA, type EventStorePort, type PositionedEvent } from '../store-port.js';
 import { AppendBatcher, type BatcherOptions } from './batcher.js';
 import { StoreClock } from './clock.js';
 import { encode, type EncodedAppend } from './encode.js';
@@ -26,7 +27,7 @@ export const STORE_DEFAULTS = {
 const PACKS_BYTES_MAX = 32 * 1024 * 1024;
 
 export class PostgresEventStore extends PostgresReads implements EventStorePort {
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(events: readonly PositionedEvent[]) => void>();
   readonly #lastPacks = new LRUCache<string, LastPack>({ maxSize: PACKS_BYTES_MAX, sizeCalculation: (p) => p.text.length + 100 * p.held.size });
   readonly #batcher: AppendBatcher;
   readonly #pool: pg.Pool;
@@ -39,7 +40,11 @@ export class PostgresEventStore extends PostgresReads implements EventStorePort 
     this.#pool = pool;
     this.clock = new StoreClock(() => this.now());
     this.#batcher = new AppendBatcher(settings, {
-      committed: () => { for (const wake of this.#listeners) wake(); },
+      committed: (appends) => {
+        if (this.#listeners.size === 0) return;
+        const events = appends.flatMap((a) => positioned(a.prepared, settings.lane, a.last));
+        for (const tell of this.#listeners) tell(events);
+      },
       skewed: () => void this.clock.sync().catch(() => undefined),
     });
   }
@@ -65,10 +70,10 @@ export class PostgresEventStore extends PostgresReads implements EventStorePort 
   }
 
   get queued(): number { return this.#batcher.queued; }
-  /** Called after each commit that took something in, in this process. Returns the way to stop it. */
-  onCommit(wake: () => void): () => void {
-    this.#listeners.add(wake);
-    return () => this.#listeners.delete(wake);
+  /** Called after each commit of this process with what it took in, in the order of the lane. Returns the way to stop it. */
+  onCommit(tell: (events: readonly PositionedEvent[]) => void): () => void {
+    this.#listeners.add(tell);
+    return () => this.#listeners.delete(tell);
   }
 
   append(prepared: PreparedAppend): Promise<AppendOutcome> {

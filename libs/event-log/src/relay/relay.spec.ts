@@ -39,7 +39,7 @@ function kit(): Kit {
   const [tenant, run] = [newTenant(), newRun()];
   return {
     store, ledger, stream, alarms,
-    relay: (more = {}) => new Relay({ store, ledger, bus: stream, owner: 'me', onAlarm: (a) => alarms.push(a), windowMax: 8, ...more }),
+    relay: (more = {}) => new Relay({ store, ledger, bus: stream, owner: 'me', onAlarm: (a) => alarms.push(a), windowMax: 8, cursorMs: 0, ...more }),
     fill: async (n) => { for (let i = 0; i < n; i++) appended(await store.append(await draft(store, tenant, run, { wake: 'policy-gate' }))); },
   };
 }
@@ -145,10 +145,56 @@ describe('the relay', () => {
     expect(k.alarms.at(-1)).toMatchObject({ kind: 'bus-diverged', busPosition: 20 });
   });
 
+  it('[RUN-4] publishes what was handed over without a read, and reads where there is a gap', async () => {
+    const k = kit();
+    let reads = 0;
+    const store = { now: () => k.store.now(), markSuspect: (s: Parameters<typeof k.store.markSuspect>[0]) => k.store.markSuspect(s), readByPosition: (lane: number, after: number, limit: number) => { reads++; return k.store.readByPosition(lane, after, limit); } };
+    const relay = k.relay({ store, windowMax: 4 });
+    await relay.step();
+    const stop = k.store.onCommit((events) => relay.committed(events));
+    const before = reads;
+    await k.fill(6);
+    expect([await relay.step(), await relay.step() > 0, reads, k.ledger.cursor]).toEqual([0, true, before, 6]);
+    stop();
+    await k.fill(2); // by another process: nobody hands these over
+    const again = k.store.onCommit((events) => relay.committed(events));
+    await k.fill(3);
+    while ((await relay.step()) === 0);
+    again();
+    expect(reads).toBeGreaterThan(before);
+    expect(k.stream.positions).toEqual(upTo(11));
+  });
+
+  it('[RUN-4] reads again what was handed over and not acknowledged', async () => {
+    const k = kit();
+    const relay = k.relay();
+    await relay.step();
+    k.store.onCommit((events) => relay.committed(events));
+    await k.fill(6);
+    let failing = 1;
+    k.stream.failAt = (m) => m.position === '0:3' && failing-- > 0;
+    await expect(relay.step()).rejects.toThrow('TIMEOUT');
+    expect([k.stream.positions, k.ledger.cursor]).toEqual([upTo(2), 2]);
+    while ((await relay.step()) === 0);
+    expect([k.stream.positions, k.ledger.cursor]).toEqual([upTo(6), 6]);
+  });
+
+  it('[RUN-4] writes its cursor at intervals, and repeats after a crash what the last interval published', async () => {
+    const k = kit();
+    await k.fill(5);
+    const relay = k.relay({ cursorMs: 60_000 });
+    while ((await relay.step()) === 0);
+    expect([k.stream.positions, k.ledger.cursor, relay.state().cursor]).toEqual([upTo(5), 0, 5]);
+    const other = k.relay();
+    await k.ledger.release(1); // as if the lease had run out
+    while ((await other.step()) === 0);
+    expect([k.stream.positions, k.ledger.cursor]).toEqual([upTo(5), 5]);
+  });
+
   it('[RUN-4] takes new events up at once when it is woken, and by itself when nobody wakes it', async () => {
     const k = kit();
     const relay = k.relay({ pollMs: 60_000 });
-    const unhook = k.store.onCommit(() => relay.wake());
+    const unhook = k.store.onCommit((events) => relay.committed(events));
     relay.start();
     await until(() => relay.state().leads, { withinMs: 2000, what: 'the lease' });
     await k.fill(1);

@@ -3,14 +3,17 @@
  *
  * Y1. One relay at a time: lease and epoch in the store; the cursor moves only under the epoch that was given.
  * Y2. A window stops at its first failure, and the next one begins there: no later event overtakes an earlier one.
- * Y3. The cursor moves only after the whole prefix was acknowledged: a crash repeats, and never skips.
- * Y4. At start, after every reconnect and every minute the bus's end is compared with the cursor.
+ * Y3. The cursor moves only after the whole prefix was acknowledged: a crash repeats, and never skips. It is written at intervals, so a
+ *     crash repeats at most what one interval published; the bus drops repeats.
+ * Y4. What this process committed itself is handed over in memory and published without a read, if it follows the cursor without a gap; else the
+ *     store is read. Both give the same events.
+ * Y5. At start, after every reconnect and every minute the bus's end is compared with the cursor.
  *
  * Rows: RUN-4, SVC-1, SVC-4, OPS-2.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { failpoint } from '@n17q/platform';
-import type { EventStorePort } from '../store-port.js';
+import type { EventStorePort, PositionedEvent } from '../store-port.js';
 import { audit, type BusTail, type LastMessage, type RelayAlarm } from './audit.js';
 import type { RelayLedger } from './ledger.js';
 import { relayMessageOf, type RelayMessage } from './message.js';
@@ -34,6 +37,8 @@ export interface RelayOptions {
   readonly lane?: number;
   readonly windowMax?: number;
   readonly pollMs?: number;
+  /** How long the cursor in the store may lag behind what was published. */
+  readonly cursorMs?: number;
   readonly leaseMs?: number;
   readonly auditEveryMs?: number;
   /** How far back an empty stream is filled again: the stream's own age limit. */
@@ -41,7 +46,9 @@ export interface RelayOptions {
 }
 export interface RelayState { readonly leads: boolean; readonly cursor: number; readonly published: number; readonly failures: number }
 
-const DEFAULTS = { lane: 0, windowMax: 256, pollMs: 100, leaseMs: 15_000, auditEveryMs: 60_000, horizonMs: 24 * 60 * 60 * 1000 } as const;
+/** More than this handed over and unpublished is dropped, and read later. */
+const HANDED_MAX = 2048;
+const DEFAULTS = { lane: 0, windowMax: 256, pollMs: 100, cursorMs: 100, leaseMs: 15_000, auditEveryMs: 60_000, horizonMs: 24 * 60 * 60 * 1000 } as const;
 
 export class Relay {
   readonly #o: Required<Omit<RelayOptions, 'onTrouble'>> & Pick<RelayOptions, 'onTrouble'>;
@@ -50,7 +57,11 @@ export class Relay {
   #epoch: number | undefined;
   #cursor = 0;
   #auditedAt = Number.NEGATIVE_INFINITY;
-  #renewedAt = 0;
+  /** Where the store's cursor stands, and since when. */
+  #written = 0;
+  #writtenAt = 0;
+  /** Committed here, not yet published, without a gap (Y4). */
+  #handed: PositionedEvent[] = [];
   #published = 0;
   #failures = 0;
   #woken = false;
@@ -61,12 +72,19 @@ export class Relay {
   }
 
   start(): void { this.#loop ??= this.#run(); }
-  /** There may be something new: call it after each commit. */
+  /** Takes over what this process has just committed, in the order of the lane. */
+  committed(events: readonly PositionedEvent[]): void {
+    const last = this.#handed.at(-1);
+    if (this.#epoch === undefined || this.#handed.length > HANDED_MAX || (last !== undefined && events[0]?.position !== last.position + 1)) this.#handed = [];
+    if (this.#epoch !== undefined) this.#handed.push(...events);
+    this.wake();
+  }
+  /** There may be something new. */
   wake(): void {
     this.#woken = true;
     this.#wake?.();
   }
-  /** The bus was away: what it acknowledged may be lost (Y4). */
+  /** The bus was away: what it acknowledged may be lost (Y5). */
   reconnected(): void {
     this.#auditedAt = Number.NEGATIVE_INFINITY;
     this.wake();
@@ -78,6 +96,7 @@ export class Relay {
     this.#stop.abort();
     this.wake();
     await this.#loop;
+    if (this.#epoch !== undefined && this.#written !== this.#cursor) await this.#put(this.#cursor).catch((e: unknown) => this.#trouble('cursor', e));
     if (this.#epoch !== undefined) await this.#o.ledger.release(this.#epoch).catch((e: unknown) => this.#trouble('release', e));
     this.#epoch = undefined;
   }
@@ -99,21 +118,29 @@ export class Relay {
 
   /** One round. Returns how many ms there is nothing to do; throws when the line stopped. */
   async step(): Promise<number> {
-    const { leaseMs, auditEveryMs, pollMs } = this.#o;
+    const { leaseMs, auditEveryMs, pollMs, cursorMs } = this.#o;
     if (this.#epoch === undefined && !(await this.#acquire())) return Math.min(1000, leaseMs / 3);
     if (performance.now() - this.#auditedAt >= auditEveryMs) await this.#audit();
     if (this.#epoch === undefined) return 0;
-    const moved = await this.#window(this.#epoch);
-    if (!moved && performance.now() - this.#renewedAt > leaseMs / 3) await this.#put(this.#cursor);
-    return moved ? 0 : pollMs;
+    this.#woken = false; // what woke us is served by this round
+    const { more, trouble } = await this.#window();
+    const moved = this.#written !== this.#cursor;
+    const dueMs = this.#writtenAt + (moved ? cursorMs : leaseMs / 3) - performance.now();
+    // while the bus is away from us alone, the lease must lapse, so that another relay may have it
+    const put = dueMs <= 0 && (moved || trouble === undefined);
+    if (put) await this.#put(this.#cursor);
+    if (put && moved) failpoint('relay.after-cursor');
+    if (trouble !== undefined) throw trouble;
+    return more ? 0 : Math.min(pollMs, put ? pollMs : Math.max(1, dueMs));
   }
 
   async #acquire(): Promise<boolean> {
     const held = await this.#o.ledger.acquire(this.#o.owner, this.#o.leaseMs);
     if (held === null) return false;
     this.#epoch = held.epoch;
-    this.#cursor = held.cursor;
-    this.#renewedAt = performance.now();
+    this.#cursor = this.#written = held.cursor;
+    this.#writtenAt = performance.now();
+    this.#handed = [];
     this.#auditedAt = Number.NEGATIVE_INFINITY;
     return true;
   }
@@ -141,45 +168,48 @@ export class Relay {
     }
   }
 
-  /** True when there may be more at once. */
-  async #window(epoch: number): Promise<boolean> {
-    const { store, bus, lane, windowMax } = this.#o;
-    const events = await store.readByPosition(lane, this.#cursor, windowMax);
-    if (events.length === 0) return false;
-    failpoint('relay.after-read');
+  /** Publishes what is next. `more`: there may be more at once. */
+  async #window(): Promise<{ readonly more: boolean; readonly trouble?: Error }> {
+    const { bus, windowMax } = this.#o;
+    const { events, read } = await this.#next(windowMax);
+    if (events.length === 0) return { more: false };
     const { acked, failure } = await bus.publishWindow(events.map(relayMessageOf));
     failpoint('relay.after-publish-before-cursor');
-    const reached = acked === 0 ? undefined : events[acked - 1];
-    if (reached !== undefined) {
-      if (epoch !== this.#epoch || !(await this.#put(reached.position))) return false; // deposed (Y1)
-      this.#published += acked;
-      failpoint('relay.after-cursor');
-    }
+    this.#cursor = events[acked - 1]?.position ?? this.#cursor;
+    this.#published += acked;
     if (failure !== undefined) {
       if (failure.code === 'STREAM_MISSING') this.#auditedAt = Number.NEGATIVE_INFINITY;
-      throw new Error(`${failure.code}: ${failure.detail}`); // Y2
+      return { more: true, trouble: new Error(`${failure.code}: ${failure.detail}`) }; // Y2
     }
-    return true;
+    return { more: read || this.#handed.length > 0 };
+  }
+
+  /** The events after the cursor: handed over, if they follow it, or read (Y4). */
+  async #next(limit: number): Promise<{ readonly events: readonly PositionedEvent[]; readonly read: boolean }> {
+    while (this.#handed[0] !== undefined && this.#handed[0].position <= this.#cursor) this.#handed.shift();
+    const read = this.#handed[0]?.position !== this.#cursor + 1;
+    const events = read ? await this.#o.store.readByPosition(this.#o.lane, this.#cursor, limit) : this.#handed.splice(0, limit);
+    if (events.length > 0) failpoint('relay.after-read');
+    return { events, read };
   }
 
   async #put(cursor: number): Promise<boolean> {
     const ours = this.#epoch !== undefined && (await this.#o.ledger.put(this.#epoch, cursor, this.#o.leaseMs));
     if (ours) {
-      this.#cursor = cursor;
-      this.#renewedAt = performance.now();
-    } else this.#epoch = undefined;
+      this.#cursor = this.#written = cursor;
+      this.#writtenAt = performance.now();
+    } else this.#epoch = undefined; // deposed (Y1)
     return ours;
   }
 
   async #pause(ms: number): Promise<void> {
-    if (this.#woken) { this.#woken = false; return; }
+    if (this.#woken) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(done, ms);
       function done(): void { clearTimeout(timer); resolve(); }
       this.#wake = done;
     });
     this.#wake = undefined;
-    this.#woken = false;
   }
   async #sleep(ms: number): Promise<void> { await delay(ms, undefined, { signal: this.#stop.signal }).catch(() => undefined); }
   #trouble(what: string, error: unknown): void { this.#o.onTrouble?.(what, error); }

@@ -1,5 +1,6 @@
 /** The relay of a store process: on the real bus, woken by its own commits and by the bus coming back. */
 import { RUN_EVENTS_STREAM, fromWire, lastMessage, publishWindow, type Bus, type RunEventMessage } from '@n17q/bus';
+import type { PositionedEvent } from '../store-port.js';
 import type { RelayAlarm } from './audit.js';
 import type { RelayLedger } from './ledger.js';
 import { Relay, type RelayBus, type RelayOptions } from './relay.js';
@@ -20,7 +21,7 @@ export const relayBus = (bus: Bus, timeoutMs = 5000): RelayBus => ({
 
 export interface StartRelayOptions extends Omit<RelayOptions, 'bus' | 'store' | 'onAlarm'> {
   readonly bus: Bus;
-  readonly store: RelayOptions['store'] & { onCommit(wake: () => void): () => void };
+  readonly store: RelayOptions['store'] & { onCommit(tell: (events: readonly PositionedEvent[]) => void): () => void };
   readonly ledger: RelayLedger;
   readonly onAlarm: (alarm: RelayAlarm) => void;
 }
@@ -28,7 +29,7 @@ export interface StartRelayOptions extends Omit<RelayOptions, 'bus' | 'store' | 
 /** Starts at once. Stop it before the bus and the store are closed; the ledger stays the caller's to close. */
 export function startRelay(options: StartRelayOptions): { readonly relay: Relay; stop(): Promise<void> } {
   const relay = new Relay({ ...options, bus: relayBus(options.bus) });
-  const unhook = [options.store.onCommit(() => relay.wake()), options.bus.onStatus((s) => { if (s.state === 'connected') relay.reconnected(); })];
+  const unhook = [options.store.onCommit((events) => relay.committed(events)), options.bus.onStatus((s) => { if (s.state === 'connected') relay.reconnected(); })];
   relay.start();
   return {
     relay,
