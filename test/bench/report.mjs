@@ -95,7 +95,7 @@ What is included:
 - *P* inserts one row of 300 bytes per commit, prepared, by 32 connections of a process of its own, on the same server.
 - *Batcher alone*: appends that the guard's own functions prepared before the clock ran; measured are encoding, batching and the transaction with chain check, revisions, needs, open effects, accounts, contents, checkpoints and snapshots. 64 callers on runs of their own.
 - *Guard and batcher*: also JSON, schema, commitments, fold, judgement, chain, cut.
-- *Through the service*: also NATS request and reply, in the store's own process with its relay running. The callers fold and cut for themselves, as services do, on the same cores.
+- *Through the service*: also NATS request and reply, in the store's own process with its relay running. The callers fold and cut for themselves, as services do, on the same cores; the store is warmed up for three seconds first.
 - *Governed tool turn*: from the accepted output to the next compiled context, by the store's times, with three seals; a provider emulator that answers at once and an HTTP tool on loopback (keyed) in the process that measures.
 - *Resume*: nothing in memory but an open connection; state, tenant and open effects are loaded, folded and judged.
 - *Stored*: all tables of the store with TOAST after a plain vacuum, and artifact files; new bytes are the JSON of all messages at the end. The results are text that does not compress.

@@ -158,7 +158,7 @@ function intend(r, call) {
   return {
     writer: 'effect-reconciler', contents: [args],
     facts: [fact('effect.intended', {
-      effect: `eff-${sha256(call.call).slice(0, 32)}`, call: call.call, generation: call.generation, tool: 'post', mapping: MAPPING, contract: CONTRACT, scope: { target: 'http://127.0.0.1:1', fields: {} }, scopeKey: sha256(call.call), args: args.ref,
+      effect: `eff-${sha256(call.call).slice(0, 32)}`, call: call.call, generation: call.generation, tool: 'post', mapping: MAPPING, contract: CONTRACT, scope: { target: 'http://127.0.0.1:1', fields: { item: sha256(call.call) } }, args: args.ref,
       subject: sha256(args.ref.commitment), key: `n17q-${sha256(call.call).slice(32)}`, world: { kind: 'real' }, amounts: { usd_micros: 0, tokens: 0, calls: 1 },
     })],
   };

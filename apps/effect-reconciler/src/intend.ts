@@ -1,6 +1,6 @@
 /** Intents from the calls of an accepted output: normalised, pinned to mapping and contract, scoped. Rows: EFF-1, TOOL-1. */
 import { canonical, digestOf, sha256 } from '@n17q/contracts';
-import { fact, holdsOf, planCalls, whoseMove, type DecisionView, type Fact, type Json, type OpenCall, type PlannedCall, type RunState } from '@n17q/domain';
+import { fact, holdsOf, planCalls, scopeOf, whoseMove, type DecisionView, type Fact, type Json, type OpenCall, type PlannedCall, type RunState } from '@n17q/domain';
 import { ContentGone, type Decision } from '@n17q/event-log';
 import type { ReconcilerPorts } from './ports.js';
 
@@ -27,12 +27,12 @@ async function record(p: ReconcilerPorts, s: RunState, registryRevision: number,
   if (args.upload !== null) contents.push(args.upload);
   const mapping = { registryRevision, mappingRevision: c.tool.mappingRevision, server: c.tool.server, schemaDigest: c.tool.schemaDigest };
   const effect = `eff-${sha256(`${s.tenant} ${s.run} ${c.call.call}`).slice(0, 32)}`;
-  const scopeKey = digestOf({ salt: p.scopeSalt(s.tenant), target: c.scope.target, fields: c.scope.fields });
+  const salt = p.scopeSalt(s.tenant);
   // the subject is what people approve and permits name: arguments by salted commitment, so that it tells nobody what they are
   const subject = digestOf({ tool: c.tool.name, mapping, contract: c.tool.contract, args: args.ref.commitment, target: c.tool.target, world: s.world });
   const holds = holdsOf(c.tool);
   return fact('effect.intended', {
-    effect, call: c.call.call, generation: c.call.generation, tool: c.tool.name, mapping, contract: c.tool.contract, scope: { target: c.scope.target, fields: {} }, scopeKey, args: args.ref, subject,
+    effect, call: c.call.call, generation: c.call.generation, tool: c.tool.name, mapping, contract: c.tool.contract, scope: scopeOf(c.tool, c.args, (text) => digestOf([salt, text])), args: args.ref, subject,
     key: `n17q-${sha256(`${s.tenant} ${s.run} ${c.call.call}`).slice(32)}`, world: s.world, amounts: { usd_micros: c.tool.costUsdMicros, tokens: 0, calls: 1 }, ...(holds === undefined ? {} : { holds }),
   });
 }

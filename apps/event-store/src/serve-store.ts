@@ -10,7 +10,7 @@ const tenant = z.string().min(1).max(63);
 const stream = z.string().min(1).max(100);
 const bodies = {
   load: z.strictObject({ tenant, stream, afterRevision: z.int().min(0).optional() }),
-  view: z.strictObject({ tenant, stream, afterRevision: z.int().min(0).optional(), scopeKeys: z.union([z.literal('all'), z.array(z.string()).max(1000)]), tenantSeen: z.record(z.string(), z.int()).optional() }),
+  view: z.strictObject({ tenant, stream, afterRevision: z.int().min(0).optional(), targets: z.union([z.literal('all'), z.array(z.string()).max(1000)]), tenantSeen: z.record(z.string(), z.int()).optional() }),
   contents: z.strictObject({ tenant, commitments: z.array(z.string()).max(64) }),
   needs: z.strictObject({ olderThanMs: z.int().min(0), limit: z.int().min(1).max(1000), after: z.strictObject({ dueAt: z.int(), tenant, stream, reason: z.string().max(500) }).optional() }),
   artifact: z.strictObject({ tenant, stream: stream.nullable(), ref: contentRefSchema, state: z.enum(['pending', 'complete']) }),
@@ -41,7 +41,7 @@ export function storeEndpoints(guarded: GuardedStore, store: EventStorePort): re
       },
     },
     verb('load', (b) => store.loadRun(b.tenant, b.stream as StreamId, b.afterRevision)),
-    verb('view', (b) => store.decisionView({ tenant: b.tenant, stream: b.stream as StreamId, scopeKeys: b.scopeKeys, ...(b.afterRevision === undefined ? {} : { afterRevision: b.afterRevision }), ...(b.tenantSeen === undefined ? {} : { tenantSeen: b.tenantSeen }) })),
+    verb('view', (b) => store.decisionView({ tenant: b.tenant, stream: b.stream as StreamId, targets: b.targets, ...(b.afterRevision === undefined ? {} : { afterRevision: b.afterRevision }), ...(b.tenantSeen === undefined ? {} : { tenantSeen: b.tenantSeen }) })),
     verb('contents', async (b, reader) => (await store.contents(b.tenant, b.commitments, { reader })).map(contentToWire)),
     verb('needs', (b, service) => store.needsDue(service, b.olderThanMs, b.limit, b.after as NeedAt | undefined)),
     verb('artifact', (b) => store.registerArtifact({ tenant: b.tenant, stream: b.stream as StreamId | null, ref: b.ref, salt: null, state: b.state })),

@@ -28,7 +28,7 @@ const contract = o({ kind: z.enum(CONTRACT_KINDS), keyLifeMs: z.int().min(1).opt
   .refine((c) => CONTRACT_FIELDS[c.kind].required.every((f) => c[f] !== undefined), { error: 'a field that this kind of contract needs is missing' })
   .refine((c) => (['keyLifeMs', 'precondition', 'query'] as const).every((f) => c[f] === undefined || CONTRACT_FIELDS[c.kind].required.includes(f) || CONTRACT_FIELDS[c.kind].allowed.includes(f)), { error: 'a field that this kind of contract does not have' });
 const mapping = o({ registryRevision: count, mappingRevision: count, server: word, schemaDigest: digest });
-const scope = o({ target: word, fields: z.record(z.string(), json) });
+const scope = o({ target: word, fields: z.record(z.string(), digest) });
 const handle = o({ handle: id, partIndex: count, placement: z.enum(['side', 'part']), sealed: contentRef, exact: digest });
 const usage = o({ native: json, inputTokens: count.optional(), outputTokens: count.optional() });
 const form = z.enum(['first', 'continued', 'exact-replay', 'reconstructed']);
@@ -94,7 +94,7 @@ export const EVENT_SCHEMAS: Schemas = {
   'provider.observed': o({ generation: id, adapter: word, account: word, endpoint: z.string().max(500), observation: json }),
   'provider.disagreed': o({ generation: id, adapter: word, code: word, observation: json }),
 
-  'effect.intended': o({ effect: id, call: id, generation: id, tool: word, mapping, contract, scope, scopeKey: digest, args: contentRef, subject: digest, key: id, world, amounts, holds: z.literal('workspace').optional() }),
+  'effect.intended': o({ effect: id, call: id, generation: id, tool: word, mapping, contract, scope, args: contentRef, subject: digest, key: id, world, amounts, holds: z.literal('workspace').optional() }),
   'call.refused': o({ call: id, generation: id, tool: z.string().min(1).max(200), ...because }),
   'effect.attempt-started': o({ ...attempt, attemptNumber: z.int().min(1), owner: id, permit: id, leaseMs: z.int().min(100), dispatchBy: ms }),
   'effect.observed': o({ ...attempt, ok: z.boolean(), text: contentRef, receipt: contentRef.nullable() }),

@@ -24,7 +24,7 @@ const person = o({ kind: z.enum(['person', 'service', 'tool']), id: z.string() }
 export const shownEffect = o({
   effect: z.string(), tool: z.string(), stage: z.enum(STAGES), unresolved: z.boolean(), segment: count, subject: z.string(),
   contract: o({ kind: z.enum(CONTRACT_KINDS), keyLifeMs: count.optional(), precondition: z.string().optional(), query: o({ absenceFinalAfterMs: nullable(count) }).optional() }),
-  scope: o({ target: z.string(), fields: z.record(z.string(), z.json()) }), args: contentRef,
+  scope: o({ target: z.string(), /** Names of the arguments that say what is touched. */ fields: z.array(z.string()) }), args: contentRef,
   attempts: z.array(o({ attempt: z.string(), startedAt: time, leaseMs: count, end: z.enum(['open', 'observed', 'refused', 'not-sent', 'unknown']) })),
   receipts: z.array(contentRef), looks: count,
   allowed: z.array(z.string()).describe('What the system may still do by itself.'), prohibited: nullable(z.string()), needsPerson: nullable(z.string()), result: nullable(o({ ok: z.boolean(), words: z.string(), text: nullable(contentRef) })),

@@ -80,10 +80,3 @@ export const INTERFERENCE: { readonly [Unresolved in ContractKind]: { readonly [
   queryable: { 'read-only': 'allow', contained: 'allow', idempotent: 'deny', keyed: 'deny', queryable: 'deny', neither: 'deny' },
   neither: { 'read-only': 'allow', contained: 'allow', idempotent: 'deny', keyed: 'deny', queryable: 'deny', neither: 'deny' },
 };
-
-/** What in the world an effect touches. Two effects with one scope may be about the same thing. */
-export interface Scope {
-  readonly target: string;
-  /** Business fields by name; empty means the whole target. */
-  readonly fields: { readonly [name: string]: Json };
-}

@@ -10,7 +10,8 @@
  * Rows: EFF-1, EFF-3, EFF-4, EFF-10.
  */
 import type { ContentRef } from './content.js';
-import { isConsequential, recoveriesOf, type EffectContract, type Recovery, type Scope } from './contract.js';
+import { isConsequential, recoveriesOf, type EffectContract, type Recovery } from './contract.js';
+import type { Scope } from './scope.js';
 import type { EventType, Permit, World } from './events.js';
 import type { Amounts } from './budget.js';
 import type { AttemptId, Digest, EffectId, GenerationId, StoreTimeMs } from './ids.js';
@@ -36,7 +37,6 @@ export interface Effect {
   readonly mapping: PinnedMapping;
   readonly contract: EffectContract;
   readonly scope: Scope;
-  readonly scopeKey: Digest;
   readonly args: ContentRef;
   readonly subject: Digest;
   readonly key: string;
@@ -103,10 +103,10 @@ export const prohibited = (e: Effect): string | undefined =>
 export interface OpenEffect {
   readonly effect: EffectId;
   readonly tool: string;
-  readonly scopeKey: Digest;
+  readonly scope: Scope;
   readonly kind: EffectContract['kind'];
   readonly stage: 'in-flight' | 'unknown';
   readonly generation: GenerationId;
 }
 export const openEffectOf = (e: Effect): OpenEffect | undefined =>
-  isUnresolved(e) ? { effect: e.effect, tool: e.tool, scopeKey: e.scopeKey, kind: e.contract.kind, stage: e.stage as 'in-flight' | 'unknown', generation: e.generation } : undefined;
+  isUnresolved(e) ? { effect: e.effect, tool: e.tool, scope: e.scope, kind: e.contract.kind, stage: e.stage as 'in-flight' | 'unknown', generation: e.generation } : undefined;

@@ -10,7 +10,8 @@
  */
 import type { Amounts, Dimension } from './budget.js';
 import type { ContentRef } from './content.js';
-import type { EffectContract, Scope } from './contract.js';
+import type { EffectContract } from './contract.js';
+import type { Scope } from './scope.js';
 import type { Actor, AttemptId, CheckpointId, Digest, EffectId, EventId, GenerationId, PermitId, RunId, ServiceName, StoreTimeMs, StreamId, TenantId } from './ids.js';
 import type { Json } from './json.js';
 import type { FinishReason, Route, Usage } from './provider.js';
@@ -115,7 +116,7 @@ export interface EventData {
   'provider.disagreed': { readonly generation: GenerationId; readonly adapter: string; readonly code: string; readonly observation: Json };
 
   // intend and act
-  'effect.intended': { readonly effect: EffectId; readonly call: string; readonly generation: GenerationId; readonly tool: string; readonly mapping: PinnedMapping; readonly contract: EffectContract; readonly scope: Scope; readonly scopeKey: Digest; readonly args: ContentRef; readonly subject: Digest; readonly key: string; readonly world: World; readonly amounts: Amounts; /** What of the run it holds while it is in flight; absent: nothing. */ readonly holds?: 'workspace' };
+  'effect.intended': { readonly effect: EffectId; readonly call: string; readonly generation: GenerationId; readonly tool: string; readonly mapping: PinnedMapping; readonly contract: EffectContract; readonly scope: Scope; readonly args: ContentRef; readonly subject: Digest; readonly key: string; readonly world: World; readonly amounts: Amounts; /** What of the run it holds while it is in flight; absent: nothing. */ readonly holds?: 'workspace' };
   'call.refused': { readonly call: string; readonly generation: GenerationId; readonly tool: string } & RefusedBecause;
   'effect.attempt-started': { readonly effect: EffectId; readonly attempt: AttemptId; readonly attemptNumber: number; readonly owner: string; readonly permit: PermitId; readonly leaseMs: number; readonly dispatchBy: StoreTimeMs };
   'effect.observed': { readonly effect: EffectId; readonly attempt: AttemptId; readonly ok: boolean; readonly text: ContentRef; readonly receipt: ContentRef | null };

@@ -12,7 +12,7 @@ function intended(tool: string, h = new History()): History {
   return h;
 }
 const effect = (h: History) => { const e = Object.values(h.state.effects).at(-1); if (e === undefined) throw new Error('no effect'); return e; };
-const elsewhere = (h: History, kind: ContractKind, scopeKey = effect(h).scopeKey): DecisionView['open'] => [{ effect: 'eff-elsewhere', tool: TOOL_OF[kind], scopeKey, kind, stage: 'unknown', generation: 'gen-elsewhere', run: 'another-run' }];
+const elsewhere = (h: History, kind: ContractKind, scope = effect(h).scope): DecisionView['open'] => [{ effect: 'eff-elsewhere', tool: TOOL_OF[kind], scope, kind, stage: 'unknown', generation: 'gen-elsewhere', run: 'another-run' }];
 
 describe('the gate', () => {
   for (const open of CONTRACT_KINDS) for (const asked of CONTRACT_KINDS) {
@@ -27,7 +27,10 @@ describe('the gate', () => {
   }
   it('[EFF-6] lets another scope pass, and siblings of one output', () => {
     const h = intended('mail');
-    expect(find(h.judgement(elsewhere(h, 'neither', digest('another'))), 'effect.permitted')).toBeDefined();
+    expect(find(h.judgement(elsewhere(h, 'neither', { ...effect(h).scope, fields: { what: digest('another') } })), 'effect.permitted')).toBeDefined();
+    // what cannot be shown to be apart is not: the whole target, or another field of it
+    for (const fields of [{}, { who: digest('x') }]) expect(find(h.judgement(elsewhere(h, 'neither', { ...effect(h).scope, fields })), 'effect.denied')).toMatchObject({ code: 'EFFECT_UNRESOLVED' });
+    expect(find(h.judgement(elsewhere(h, 'neither', { ...effect(h).scope, target: 'elsewhere' })), 'effect.permitted')).toBeDefined();
     const two = new History();
     two.carryOn(); two.generate(); two.seal(); two.answer([{ tool: 'mail', args: { what: 'a' } }, { tool: 'mail', args: { what: 'a' } }]); two.seal(); two.intend(); two.seal();
     expect(two.judgement().filter((f) => f.type === 'effect.permitted')).toHaveLength(2);

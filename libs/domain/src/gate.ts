@@ -22,6 +22,7 @@ import { CONTRADICTED, PERMITS_UNUSED } from './fold-effects.js';
 import { permitStale } from './permit.js';
 import type { Route } from './provider.js';
 import { isDisproved, queued, unresolvedOf, type Approval, type RunState } from './run.js';
+import { overlaps } from './scope.js';
 import { modelOf, rolesOf, sameRoute, tenantRevisions, type PolicyDocument, type TenantState } from './tenant.js';
 import { stillMapped, toolNamed } from './tool.js';
 import { whoseMove } from './turn.js';
@@ -92,7 +93,7 @@ function objections(j: Judging, e: Effect): { readonly deny: No } | { readonly a
   const ask: string[] = [];
   const beside: EffectId[] = [];
   for (const o of view.open) {
-    if (o.effect === e.effect || o.scopeKey !== e.scopeKey || (o.run === s.run && o.generation === e.generation && o.stage === 'in-flight')) continue; // siblings pass, until one of them may have happened unseen
+    if (o.effect === e.effect || !overlaps(o.scope, e.scope) || (o.run === s.run && o.generation === e.generation && o.stage === 'in-flight')) continue; // siblings pass, until one of them may have happened unseen
     const verdict = INTERFERENCE[o.kind][e.contract.kind];
     if (verdict === 'deny') return { deny: no('EFFECT_UNRESOLVED', `effect ${o.effect} (${o.tool}) on the same target is ${o.stage}: it may have happened, so this is not done again before it is settled`, { unresolved: o.effect, run: o.run, stage: o.stage, contract: o.kind }) };
     if (verdict === 'ask') { ask.push(`effect ${o.effect} on the same target is ${o.stage}`); beside.push(o.effect); }

@@ -46,7 +46,7 @@ function conditionsOf(s: RunState, e: EventEnvelope): Conditions | Refused {
     return {
       requires: requiresOf(p.tenant, ['policy', 'registry', 'roles']),
       validUntil: approval ? Math.min(p.expiresAt, approval.expiresAt) : p.expiresAt,
-      scopesFree: isConsequential(x.contract) ? [{ scopeKey: x.scopeKey, except: [x.effect, ...p.siblings] }] : [],
+      scopesFree: isConsequential(x.contract) ? [{ scope: x.scope, except: [x.effect, ...p.siblings] }] : [],
     };
   }
   if (e.type === 'generation.started') {

@@ -22,4 +22,5 @@ export * from './continuation.js';
 export { draftOn, imagined, type Draft as FactDraft } from './draft.js';
 export { judge, eligibleRoute, type DecisionView, type GatePorts } from './gate.js';
 export * from './reconcile.js';
+export * from './scope.js';
 export { judgeAppend, mayWrite, type Judged, type Refused as AppendRefused, type SealCheck } from './guard.js';

@@ -5,9 +5,10 @@
  * Rows: EFF-7, EFF-10, APP-2, POL-2.
  */
 import type { Permit } from './events.js';
-import type { EffectId, Digest, StreamId } from './ids.js';
+import type { EffectId, StreamId } from './ids.js';
 import { tenantStream } from './ids.js';
 import type { RunState } from './run.js';
+import type { Scope } from './scope.js';
 import type { TenantRevisions } from './tenant.js';
 
 /** Something that carries authority was appended after the permit was given. */
@@ -17,7 +18,7 @@ export const permitStale = (s: RunState, p: Permit): boolean => p.seenRevision <
 export interface Conditions {
   readonly requires: readonly { readonly stream: StreamId; readonly revision: number }[];
   readonly validUntil: number | null;
-  readonly scopesFree: readonly { readonly scopeKey: Digest; readonly except: readonly EffectId[] }[];
+  readonly scopesFree: readonly { readonly scope: Scope; readonly except: readonly EffectId[] }[];
 }
 export const NO_CONDITIONS: Conditions = { requires: [], validUntil: null, scopesFree: [] };
 

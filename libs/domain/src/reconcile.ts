@@ -7,7 +7,6 @@
  * Rows: EFF-1, EFF-2, EFF-3, EFF-4, EFF-5, EFF-9, EFF-10, TOOL-1.
  */
 import { clip, type ContentRef } from './content.js';
-import type { Scope } from './contract.js';
 import { draftOn } from './draft.js';
 import { lastAttempt, type Effect } from './effect.js';
 import { fact, type Fact } from './events.js';
@@ -21,7 +20,7 @@ import { toolNamed, type Registry, type ToolMapping } from './tool.js';
 export type Validated = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly issues: string };
 export type PlannedCall =
   | { readonly kind: 'refused'; readonly call: OpenCall; readonly code: 'REGISTRY_UNAVAILABLE' | 'UNKNOWN_TOOL' | 'TOOL_NOT_OFFERED' | 'ARGUMENTS_NOT_JSON' | 'ARGUMENTS_INVALID'; readonly reason: string }
-  | { readonly kind: 'intent'; readonly call: OpenCall; readonly tool: ToolMapping; readonly args: Json; readonly scope: Scope };
+  | { readonly kind: 'intent'; readonly call: OpenCall; readonly tool: ToolMapping; readonly args: Json };
 
 /** Plans every call of the last output that has no intent yet. Without a registry each is refused, so that nobody waits. `argsOf` gives the parsed arguments, or undefined where they were not JSON. */
 export function planCalls(s: RunState, registry: Registry | null, argsOf: (c: OpenCall) => Json | undefined, validate: (t: ToolMapping, args: Json) => Validated): readonly PlannedCall[] {
@@ -34,14 +33,8 @@ export function planCalls(s: RunState, registry: Registry | null, argsOf: (c: Op
     if (args === undefined) return { kind: 'refused', call, code: 'ARGUMENTS_NOT_JSON', reason: 'the arguments are not valid JSON' };
     const v = validate(tool, args);
     if (!v.ok) return { kind: 'refused', call, code: 'ARGUMENTS_INVALID', reason: clip(v.issues, 500) };
-    return { kind: 'intent', call, tool, args: v.value, scope: scopeOf(tool, v.value) };
+    return { kind: 'intent', call, tool, args: v.value };
   });
-}
-
-/** The fields that the mapping names; a field that is not there stands as null, so that it still separates. */
-export function scopeOf(t: ToolMapping, args: Json): Scope {
-  const o = args !== null && typeof args === 'object' && !Array.isArray(args) ? (args as { readonly [k: string]: Json }) : {};
-  return { target: t.target, fields: Object.fromEntries(t.scopeFields.map((f) => [f, (Object.hasOwn(o, f) ? o[f] : null) ?? null])) };
 }
 
 /** Effects whose permit lets an attempt start now, of those that hold the same only the first. The store checks the rest in the attempt's own transaction. */

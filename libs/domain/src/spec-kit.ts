@@ -16,6 +16,7 @@ import type { Json } from './json.js';
 import type { CapabilityProfile, OutputPart, Route } from './provider.js';
 import { planCalls, recordOutcome, startable, type Outcome } from './reconcile.js';
 import { emptyRun, type RunState } from './run.js';
+import { scopeOf } from './scope.js';
 import { modelOf, type PolicyDocument, type ProfilesDocument, type TenantState } from './tenant.js';
 import { holdsOf, type ToolMapping } from './tool.js';
 import { whoseMove } from './turn.js';
@@ -105,7 +106,7 @@ export class History {
   }
   view(open: DecisionView['open'] = this.open()): DecisionView { return { state: this.state, open, tenant: { ...this.tenant }, balance: this.balance, suspect: false, standing: [], now: this.now }; }
   open(): DecisionView['open'] {
-    return Object.values(this.state.effects).filter((e) => e.stage === 'in-flight' || e.stage === 'unknown').map((e) => ({ effect: e.effect, tool: e.tool, scopeKey: e.scopeKey, kind: e.contract.kind, stage: e.stage as 'unknown', generation: e.generation, run: 'r' }));
+    return Object.values(this.state.effects).filter((e) => e.stage === 'in-flight' || e.stage === 'unknown').map((e) => ({ effect: e.effect, tool: e.tool, scope: e.scope, kind: e.contract.kind, stage: e.stage as 'unknown', generation: e.generation, run: 'r' }));
   }
 
   seal(): boolean {
@@ -187,7 +188,7 @@ export class History {
       if (p.kind === 'refused') return fact('call.refused', { call: p.call.call, generation: p.call.generation, tool: p.call.tool, code: p.code, reason: p.reason, facts: {} });
       const args = this.content(plain(p.args), 'tool-arguments');
       const mapping = { registryRevision: registry.revision, mappingRevision: 1, server: 's', schemaDigest: p.tool.schemaDigest };
-      return fact('effect.intended', { effect: this.id('eff'), call: p.call.call, generation: p.call.generation, tool: p.tool.name, mapping, contract: p.tool.contract, scope: { target: p.scope.target, fields: {} }, scopeKey: digest({ ...p.scope } as Json), args, subject: digest({ tool: p.tool.name, args: args.commitment }), key: this.id('key'), world: s.world, amounts: { usd_micros: 1, tokens: 0, calls: 1 }, ...(holdsOf(p.tool) === undefined ? {} : { holds: 'workspace' as const }) });
+      return fact('effect.intended', { effect: this.id('eff'), call: p.call.call, generation: p.call.generation, tool: p.tool.name, mapping, contract: p.tool.contract, scope: scopeOf(p.tool, p.args, digest), args, subject: digest({ tool: p.tool.name, args: args.commitment }), key: this.id('key'), world: s.world, amounts: { usd_micros: 1, tokens: 0, calls: 1 }, ...(holdsOf(p.tool) === undefined ? {} : { holds: 'workspace' as const }) });
     }));
     return true;
   }

@@ -135,7 +135,7 @@ describe('a judgement', () => {
   it('[APP-2, EFF-7] permits what was approved beside an unresolved effect so that the store lets it start', () => {
     const h = new History();
     h.carryOn(); h.generate(); h.seal(); h.answer([{ tool: 'put', args: { what: 'a' } }]); h.seal(); h.intend(); h.seal();
-    const open = [{ effect: 'eff-elsewhere', tool: 'put', scopeKey: effect(h).scopeKey, kind: 'idempotent' as const, stage: 'unknown' as const, generation: 'g', run: 'another' }];
+    const open = [{ effect: 'eff-elsewhere', tool: 'put', scope: effect(h).scope, kind: 'idempotent' as const, stage: 'unknown' as const, generation: 'g', run: 'another' }];
     h.gate(open); h.seal();
     const a = Object.values(h.state.approvals)[0];
     if (a === undefined) throw new Error('no approval was asked for');

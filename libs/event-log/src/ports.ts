@@ -7,7 +7,7 @@
  * Rows: RUN-1, SEAL-2, SEAL-3, EFF-6, EFF-7, BUD-2, BUD-5.
  */
 import type { AppendOutcome, ContentUpload, Need } from '@n17q/contracts';
-import type { Amounts, ContentRef, Digest, EffectId, EventEnvelope, OpenEffect, StreamId, TenantId, Reactor } from '@n17q/domain';
+import type { Amounts, ContentRef, Digest, EffectId, EventEnvelope, OpenEffect, Scope, StreamId, TenantId, Reactor } from '@n17q/domain';
 
 /** An event complete but for its position, which the transaction draws. */
 export type EventRow = Omit<EventEnvelope, 'position'>;
@@ -35,8 +35,8 @@ export interface PreparedAppend {
   readonly requires: readonly { readonly stream: StreamId; readonly revision: number }[];
   /** The append fails with PERMIT_EXPIRED unless the database's clock is before this, ms since 1970. */
   readonly validUntil?: number;
-  /** The append fails with SCOPE_BUSY if another unresolved consequential effect of the tenant has this scope. */
-  readonly scopesFree: readonly { readonly scopeKey: Digest; readonly except: readonly EffectId[] }[];
+  /** The append fails with SCOPE_BUSY if the scope of another unresolved consequential effect of the tenant overlaps this one. */
+  readonly scopesFree: readonly { readonly scope: Scope; readonly except: readonly EffectId[] }[];
   /** Taken from (positive) or given back to (negative) the tenant's account; BUDGET_SHORT if it does not cover it. */
   readonly debit: Amounts | null;
   /** Erase the bytes and salts of this stream's contents (the end of a metadata-only run). */

@@ -41,7 +41,7 @@ export interface DecisionQuery {
   /** What the caller has folded already; absent: from the snapshot. */
   readonly afterRevision?: number;
   /** Which unresolved effects: those of these scopes, or all of the tenant. */
-  readonly scopeKeys: readonly Digest[] | 'all';
+  readonly targets: readonly string[] | 'all';
   /** Tenant streams whose document the caller has, by revision: their event is left out. */
   readonly tenantSeen?: { readonly [stream: string]: number };
 }
@@ -82,7 +82,7 @@ export interface EventStoreReads {
   /** Work that has been due for at least `olderThanMs`, longest due first, from the row behind `after` on. */
   needsDue(service: ServiceName, olderThanMs: number, limit: number, after?: NeedAt): Promise<readonly DueNeed[]>;
   needsOf(tenant: TenantId, stream: StreamId): Promise<readonly Need[]>;
-  openEffects(tenant: TenantId, scopeKeys: readonly Digest[] | 'all'): Promise<readonly TenantOpenEffect[]>;
+  openEffects(tenant: TenantId, targets: readonly string[] | 'all'): Promise<readonly TenantOpenEffect[]>;
   account(tenant: TenantId): Promise<Amounts>;
   /** Runs that lost events and that nobody has looked at. */
   suspects(limit: number): Promise<readonly Suspect[]>;

@@ -63,7 +63,7 @@ export function codingTools(options: CodingToolsOptions): ToolMapping[] {
       timeoutMs: 120_000, outputBytesMax: 16 * 1024,
     }),
     tool('file_ticket', 'File one ticket at the ticket service. Every call that succeeds makes a ticket that people will see.', {
-      server: options.ticketsUrl, target: options.ticketsUrl, contract: options.ticketContract ?? { kind: 'queryable', query: { absenceFinalAfterMs: null } }, scopeFields: ['project', 'title'],
+      server: options.ticketsUrl, target: options.ticketsUrl, contract: options.ticketContract ?? { kind: 'queryable', query: { absenceFinalAfterMs: null } }, scopeFields: ['project'], // not the title: words can be put in other words
       connector: {
         kind: 'http',
         config: {

@@ -1,5 +1,5 @@
 /** Laws about what left for the world. Rows: EFF-2 to EFF-7, EFF-9, EFF-10. */
-import { ANSWERED, CONSEQUENTIAL, contractsOf, num, of, str, unresolvedAlong, type Event, type Judge, stillOpen } from './record.js';
+import { ANSWERED, CONSEQUENTIAL, contractsOf, mayMeet, num, of, str, unresolvedAlong, type Event, type Judge, stillOpen } from './record.js';
 
 const startsOf = (events: readonly Event[]): Map<string, Event> => new Map(events.filter((e) => e.type === 'effect.attempt-started').map((e) => [str(e.data['attempt']), e]));
 
@@ -82,7 +82,7 @@ export const scopes: Judge = (r, say) => {
     const mine = contracts.get(effect);
     for (const o of open) {
       const other = contracts.get(o);
-      if (o === effect || mine === undefined || other === undefined || mine.scopeKey !== other.scopeKey || !CONSEQUENTIAL.has(mine.kind) || !CONSEQUENTIAL.has(other.kind)) continue;
+      if (o === effect || mine === undefined || other === undefined || !mayMeet(mine.scope, other.scope) || !CONSEQUENTIAL.has(mine.kind) || !CONSEQUENTIAL.has(other.kind)) continue;
       if (mine.stream === other.stream && mine.generation === other.generation) continue;
       if (mine.kind === 'idempotent' && other.kind === 'idempotent' && approved.has(str(e.data['permit']))) continue; // a person was asked about this very pair
       say('EFF-6', `${e.stream} ${e.revision}: ${effect} started while ${o} of the same scope was unresolved`);

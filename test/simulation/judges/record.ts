@@ -38,9 +38,14 @@ export const hash = (text: string | Uint8Array): string => createHash('sha256').
 export const CONSEQUENTIAL = new Set(['idempotent', 'keyed', 'queryable', 'neither']);
 /** Ends an attempt's uncertainty with an answer. */
 export const ANSWERED = new Set(['effect.observed', 'effect.refused', 'effect.not-sent']);
+/** A target and the fields of it that are named. */
+export interface Of { readonly target: string; readonly fields: { readonly [name: string]: unknown } }
+const scopeIn = (scope: unknown): Of => ({ target: str(of(scope, 'target')), fields: (of(scope, 'fields') ?? {}) as Of['fields'] });
+/** Whether two may be about the same thing: nothing that both name tells them apart. */
+export const mayMeet = (a: Of, b: Of): boolean => a.target === b.target && Object.keys(a.fields).filter((k) => k in b.fields).every((k) => JSON.stringify(a.fields[k]) === JSON.stringify(b.fields[k]));
 /** The contract of an effect, from its intent. */
-export const contractsOf = (r: Record): Map<string, { kind: string; scopeKey: string; generation: string; stream: string; subject: string }> =>
-  new Map(r.events.filter((e) => e.type === 'effect.intended').map((e) => [str(e.data['effect']), { kind: str(of(e.data['contract'], 'kind')), scopeKey: str(e.data['scopeKey']), generation: str(e.data['generation']), stream: e.stream, subject: str(e.data['subject']) }]));
+export const contractsOf = (r: Record): Map<string, { kind: string; scope: Of; generation: string; stream: string; subject: string }> =>
+  new Map(r.events.filter((e) => e.type === 'effect.intended').map((e) => [str(e.data['effect']), { kind: str(of(e.data['contract'], 'kind')), scope: scopeIn(e.data['scope']), generation: str(e.data['generation']), stream: e.stream, subject: str(e.data['subject']) }]));
 
 /** Tells of each answer whether it leaves its effect unresolved: a later attempt's refusal says nothing about an earlier one of unknown outcome. */
 export function stillOpen(): (e: Event) => boolean {

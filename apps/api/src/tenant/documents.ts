@@ -69,5 +69,5 @@ export class TenantDocuments {
     throw new Contended(DECISIONS_MAX, outcome?.kind ?? '');
   }
 
-  private view(tenant: string): Promise<DecisionView> { return this.store.decisionView({ tenant, stream: tenantStream('budget'), afterRevision: 2_147_483_647, scopeKeys: [] }); }
+  private view(tenant: string): Promise<DecisionView> { return this.store.decisionView({ tenant, stream: tenantStream('budget'), afterRevision: 2_147_483_647, targets: [] }); }
 }

@@ -18,7 +18,7 @@ const waitOf = (n: Need): http.RunView['waits'][number] => ({ service: n.service
 
 function effectOf(e: Effect, now: StoreTimeMs): http.ShownEffect {
   return {
-    effect: e.effect, tool: e.tool, stage: e.stage, unresolved: isUnresolved(e), segment: e.segment, subject: e.subject, contract: e.contract as http.ShownEffect['contract'], scope: { target: e.scope.target, fields: e.scope.fields as http.ShownEffect['scope']['fields'] }, args: e.args,
+    effect: e.effect, tool: e.tool, stage: e.stage, unresolved: isUnresolved(e), segment: e.segment, subject: e.subject, contract: e.contract as http.ShownEffect['contract'], scope: { target: e.scope.target, fields: Object.keys(e.scope.fields).sort() }, args: e.args,
     attempts: e.attempts.map((a) => ({ attempt: a.attempt, startedAt: iso(a.startedAt), leaseMs: a.leaseMs, end: a.end })),
     receipts: [...e.receipts], looks: e.looks, allowed: [...allowedRecoveries(e, now)], prohibited: prohibited(e) ?? null, needsPerson: e.needsPerson, result: e.result,
   };

@@ -1,7 +1,7 @@
 /** Prepared appends for the conformance suite: what a guard would hand over, with every field open to the case. */
 import { randomUUID } from 'node:crypto';
 import { digestOf, eventDigest } from '@n17q/contracts';
-import { runStream, type Digest, type Fact, type OpenEffect, type ServiceName, type StreamId, type TenantId } from '@n17q/domain';
+import { runStream, type Digest, type Fact, type OpenEffect, type Scope, type ServiceName, type StreamId, type TenantId } from '@n17q/domain';
 import type { EventRow, PreparedAppend } from '../ports.js';
 import type { EventStorePort } from '../store-port.js';
 
@@ -18,7 +18,12 @@ export const newTenant = (): TenantId => `t-${randomUUID().slice(0, 8)}`;
 export const newRun = (): StreamId => runStream(randomUUID());
 export const digest = (of: unknown): Digest => digestOf(of);
 
-export const openEffect = (effect: string, scope: string, kind: OpenEffect['kind'] = 'neither', stage: OpenEffect['stage'] = 'in-flight'): OpenEffect => ({ effect, tool: 'pay', scopeKey: digest(scope), kind, stage, generation: 'g-1' });
+/** A scope by the words `target` or `target: what`. */
+export function scopeNamed(words: string): Scope {
+  const [target = '', what] = words.split(': ');
+  return { target, fields: what === undefined ? {} : { what: digest(what) } };
+}
+export const openEffect = (effect: string, scope: string, kind: OpenEffect['kind'] = 'neither', stage: OpenEffect['stage'] = 'in-flight'): OpenEffect => ({ effect, tool: 'pay', scope: scopeNamed(scope), kind, stage, generation: 'g-1' });
 
 export async function draft(store: EventStorePort, tenant: TenantId, stream: StreamId, d: Draft = {}): Promise<PreparedAppend> {
   const at = d.at ?? (await store.head(tenant, stream));

@@ -1,10 +1,10 @@
 /** What the gate and the sweeps rest on: open effects, needs, accounts, and one view of all of it. */
 import assert from 'node:assert/strict';
-import type { Need } from '@n17q/contracts';
+import type { AppendOutcome, Need } from '@n17q/contracts';
 import type { StreamId } from '@n17q/domain';
 import type { NeedAt } from '../store-port.js';
 import { appended, refusedWith, storeCase, type StoreCase } from './case.js';
-import { digest, draft, newRun, newTenant, note, openEffect, prepare } from './draft.js';
+import { digest, draft, newRun, newTenant, note, openEffect, prepare, scopeNamed } from './draft.js';
 
 const amounts = (usd_micros: number, tokens = 0, calls = 0): { usd_micros: number; tokens: number; calls: number } => ({ usd_micros, tokens, calls });
 const need = (reason: string, dueAt: number, waitsFor: Need['waitsFor'] = null, service: Need['service'] = 'policy-gate'): Need => ({ service, reason, dueAt, waitsFor });
@@ -15,24 +15,24 @@ export const EFFECT_CASES: readonly StoreCase[] = [
     appended(await store.append(await draft(store, t, a, { openEffects: { upsert: [openEffect('e-1', 'invoice 7')], remove: [] } })));
     appended(await store.append(await draft(store, t, b, { openEffects: { upsert: [openEffect('e-2', 'invoice 8')], remove: [] } })));
     appended(await store.append(await draft(store, newTenant(), newRun(), { openEffects: { upsert: [openEffect('e-3', 'invoice 7')], remove: [] } })));
-    assert.deepEqual((await store.decisionView({ tenant: t, stream: b, scopeKeys: [digest('invoice 7')] })).openEffects, [{ ...openEffect('e-1', 'invoice 7'), stream: a }]);
-    assert.deepEqual((await store.decisionView({ tenant: t, stream: b, scopeKeys: 'all' })).openEffects.map((o) => o.effect), ['e-1', 'e-2']);
+    assert.deepEqual((await store.decisionView({ tenant: t, stream: b, targets: ['invoice 7'] })).openEffects, [{ ...openEffect('e-1', 'invoice 7'), stream: a }]);
+    assert.deepEqual((await store.decisionView({ tenant: t, stream: b, targets: 'all' })).openEffects.map((o) => o.effect), ['e-1', 'e-2']);
     assert.deepEqual(await store.openEffects(t, []), []);
     const unknown = openEffect('e-1', 'invoice 7', 'neither', 'unknown');
     appended(await store.append(await draft(store, t, a, { openEffects: { upsert: [unknown], remove: [] } })));
-    assert.deepEqual(await store.openEffects(t, [digest('invoice 7')]), [{ ...unknown, stream: a }]);
+    assert.deepEqual(await store.openEffects(t, ['invoice 7']), [{ ...unknown, stream: a }]);
     appended(await store.append(await draft(store, t, a, { openEffects: { upsert: [], remove: ['e-1'] } })));
     assert.deepEqual(await store.openEffects(t, 'all'), [{ ...openEffect('e-2', 'invoice 8'), stream: b }]);
   }),
   storeCase('EFF-6', 'starts an attempt only while no other consequential effect of the tenant has its scope', async (store) => {
     const [t, a, b] = [newTenant(), newRun(), newRun()];
-    const claim = (run: string, effect: string, scope = 'invoice 7'): ReturnType<typeof draft> => draft(store, t, run, { scopesFree: [{ scopeKey: digest(scope), except: [effect] }], openEffects: { upsert: [openEffect(effect, scope)], remove: [] } });
+    const claim = (run: string, effect: string, scope = 'invoice 7'): ReturnType<typeof draft> => draft(store, t, run, { scopesFree: [{ scope: scopeNamed(scope), except: [effect] }], openEffects: { upsert: [openEffect(effect, scope)], remove: [] } });
     const [first, second] = await Promise.all([claim(a, 'e-1'), claim(b, 'e-2')]);
     const outcomes = await Promise.all([store.append(first), store.append(second)]);
     assert.equal(outcomes.filter((o) => o.kind === 'appended').length, 1, 'two attempts of one scope passed');
     const loser = outcomes[0].kind === 'appended' ? outcomes[1] : outcomes[0];
     const facts = refusedWith(loser, 'SCOPE_BUSY');
-    assert.deepEqual(facts['scopeKey'], digest('invoice 7'));
+    assert.equal(facts['target'], 'invoice 7');
     assert.equal((await store.openEffects(t, 'all')).length, 1);
     appended(await store.append(await claim(newRun(), 'e-9', 'invoice 9')));
     const reading = await draft(store, t, newRun(), { openEffects: { upsert: [openEffect('r-1', 'page', 'read-only'), openEffect('c-1', 'page', 'contained')], remove: [] } });
@@ -42,6 +42,17 @@ export const EFFECT_CASES: readonly StoreCase[] = [
     const settle = await draft(store, t, winner, { openEffects: { upsert: [], remove: ['e-1', 'e-2'] } });
     appended(await store.append(settle));
     appended(await store.append(await claim(newRun(), 'e-11')));
+  }),
+  storeCase('EFF-6', 'keeps scopes apart only by a field with two values: a whole target meets every part of it', async (store) => {
+    const t = newTenant();
+    const claim = async (effect: string, scope: string): Promise<AppendOutcome> => store.append(await draft(store, t, newRun(), { scopesFree: [{ scope: scopeNamed(scope), except: [effect] }], openEffects: { upsert: [openEffect(effect, scope)], remove: [] } }));
+    appended(await claim('e-1', 'bank: 7'));
+    appended(await claim('e-2', 'bank: 8'));
+    for (const scope of ['bank', 'bank: 7']) assert.deepEqual(refusedWith(await claim('e-3', scope), 'SCOPE_BUSY')['effect'], 'e-1');
+    appended(await claim('e-4', 'shop'));
+    assert.deepEqual(refusedWith(await claim('e-5', 'shop: 7'), 'SCOPE_BUSY')['effect'], 'e-4');
+    const other = await draft(store, t, newRun(), { scopesFree: [{ scope: { target: 'bank', fields: { who: digest('x') } }, except: [] }] });
+    assert.deepEqual(refusedWith(await store.append(other), 'SCOPE_BUSY')['effect'], 'e-1');
   }),
   storeCase('BUD-5 BUD-2', 'never lets racing debits take more than the account holds', async (store) => {
     const t = newTenant();
@@ -148,7 +159,7 @@ export const EFFECT_CASES: readonly StoreCase[] = [
     };
     const read = async (): Promise<void> => {
       while (going) {
-        const v = await store.decisionView({ tenant: t, stream: run, afterRevision: 0, scopeKeys: 'all' });
+        const v = await store.decisionView({ tenant: t, stream: run, afterRevision: 0, targets: 'all' });
         assert.deepEqual([v.tail.length, v.openEffects.length, v.account.usd_micros], [v.head.revision, v.head.revision % 2, 1000 - v.head.revision]);
         assert.equal(v.tail.at(-1)?.digest ?? '', v.head.head);
         reads++;
@@ -163,7 +174,7 @@ export const EFFECT_CASES: readonly StoreCase[] = [
     const p = await draft(store, t, run, { validUntil: (await store.now()) + 60_000 });
     appended(await store.append(p));
     const loss = { tenant: t, stream: run, eventId: 'lost-1', why: 'the bus has it' };
-    const view = async (): Promise<boolean> => (await store.decisionView({ tenant: t, stream: run, scopeKeys: [] })).suspect;
+    const view = async (): Promise<boolean> => (await store.decisionView({ tenant: t, stream: run, targets: [] })).suspect;
     assert.equal(await view(), false);
     await store.markSuspect(loss);
     refusedWith(await spend(run), 'INCARNATION_SUSPECT');
@@ -182,7 +193,7 @@ export const EFFECT_CASES: readonly StoreCase[] = [
     const [t, run] = [newTenant(), newRun()];
     appended(await store.append(await draft(store, t, 'tenant/policy', { facts: [note('old'), note('new')] })));
     appended(await store.append(await draft(store, t, 'tenant/registry')));
-    const view = await store.decisionView({ tenant: t, stream: run, scopeKeys: [], tenantSeen: { 'tenant/registry': 1, 'tenant/policy': 1 } });
+    const view = await store.decisionView({ tenant: t, stream: run, targets: [], tenantSeen: { 'tenant/registry': 1, 'tenant/policy': 1 } });
     assert.deepEqual(view.tenant.map((d) => [d.stream, d.revision, d.event?.data ?? null]), [['tenant/policy', 2, { steps: ['new'] }], ['tenant/registry', 1, null]]);
     assert.deepEqual([view.head, view.tail, view.snapshot, view.openEffectsCut], [{ revision: 0, head: '' }, [], null, false]);
     assert.ok(Math.abs(view.now - (await store.now())) < 5000);

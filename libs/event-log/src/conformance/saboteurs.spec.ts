@@ -55,7 +55,7 @@ class ForgetsOtherRuns extends MemoryEventStore {
 }
 class TornView extends MemoryEventStore {
   override async decisionView(q: DecisionQuery): Promise<DecisionView> {
-    const openEffects = await this.openEffects(q.tenant, q.scopeKeys);
+    const openEffects = await this.openEffects(q.tenant, q.targets);
     await new Promise((resolve) => setImmediate(resolve));
     return { ...(await super.decisionView(q)), openEffects };
   }

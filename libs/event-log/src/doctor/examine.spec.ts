@@ -67,7 +67,7 @@ describe('the doctor', () => {
   it('[saboteur SVC-5] names needs and unresolved effects that the log does not give, and altered content', async () => {
     const store = await sealedRun();
     expect(await wrong(doctored(store, { needsOf: async () => [] }))).toContain('needs');
-    expect(await wrong(doctored(store, { openEffects: async () => [{ effect: 'e', tool: 't', scopeKey: 'k', kind: 'neither', stage: 'unknown', generation: 'g', stream }] }))).toContain('open-effects');
+    expect(await wrong(doctored(store, { openEffects: async () => [{ effect: 'e', tool: 't', scope: { target: 'k', fields: {} }, kind: 'neither', stage: 'unknown', generation: 'g', stream }] }))).toContain('open-effects');
     const contents: EventStoreReads['contents'] = async (t, c, by) => (await store.contents(t, c, by)).map((x) => ({ ...x, body: Buffer.from('other') }));
     expect(await wrong(doctored(store, { contents }))).toContain('content');
   });

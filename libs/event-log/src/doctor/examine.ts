@@ -88,8 +88,8 @@ async function examineCheckpoint(store: Reads, tenant: TenantId, stream: StreamI
 }
 
 async function examineDerived(store: Reads, tenant: TenantId, stream: StreamId, s: RunState, say: Say): Promise<void> {
-  const kept = (await store.openEffects(tenant, 'all')).filter((o) => o.stream === stream).map((o) => `${o.effect} ${o.stage} ${o.scopeKey}`).sort();
-  const folded = Object.values(s.effects).filter(isUnresolved).map((e) => `${e.effect} ${e.stage} ${e.scopeKey}`).sort();
+  const kept = (await store.openEffects(tenant, 'all')).filter((o) => o.stream === stream).map((o) => `${o.effect} ${o.stage} ${canonical(o.scope)}`).sort();
+  const folded = Object.values(s.effects).filter(isUnresolved).map((e) => `${e.effect} ${e.stage} ${canonical(e.scope)}`).sort();
   if (kept.join() !== folded.join()) say('open-effects', `the store lists ${kept.length} unresolved effects, the log says ${folded.length}: ${[...kept, ...folded].join('; ')}`);
   const rows = (await store.needsOf(tenant, stream)).map((n) => `${n.service} ${n.reason}`).sort();
   const due = needsOf(s).map((n) => `${n.service} ${n.reason}`).sort();

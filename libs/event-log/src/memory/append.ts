@@ -6,7 +6,7 @@
  * Rows: RUN-1, RUN-4, SEAL-2, SEAL-3, EFF-6, EFF-7, BUD-2, BUD-5.
  */
 import type { AppendOutcome } from '@n17q/contracts';
-import { DIMENSIONS, NOTHING, waitCovered, type Digest, type EventEnvelope, type StoreTimeMs } from '@n17q/domain';
+import { DIMENSIONS, NOTHING, overlaps, waitCovered, type Digest, type EventEnvelope, type StoreTimeMs } from '@n17q/domain';
 import type { PreparedAppend } from '../ports.js';
 import { classOf, positionText } from '../row.js';
 import { BALANCE_MAX, CLOCK_SKEW_MS_MAX, REFUSAL_OF, sealedRevision } from '../prepared.js';
@@ -48,8 +48,8 @@ export function judge(tenant: HeldTenant, p: PreparedAppend, now: number, suspec
 
 function judgeExtra(tenant: HeldTenant, p: PreparedAppend): AppendOutcome | undefined {
   for (const s of p.scopesFree) {
-    const other = [...tenant.openEffects.values()].filter((o) => o.scopeKey === s.scopeKey && o.kind !== 'read-only' && o.kind !== 'contained' && !s.except.includes(o.effect)).sort((a, b) => (a.effect < b.effect ? -1 : 1))[0];
-    if (other !== undefined) return refused('scope-busy', { scopeKey: s.scopeKey, effect: other.effect, stream: other.stream });
+    const other = [...tenant.openEffects.values()].filter((o) => overlaps(o.scope, s.scope) && o.kind !== 'read-only' && o.kind !== 'contained' && !s.except.includes(o.effect)).sort((a, b) => (a.effect < b.effect ? -1 : 1))[0];
+    if (other !== undefined) return refused('scope-busy', { target: s.scope.target, effect: other.effect, stream: other.stream });
   }
   for (const d of [...DIMENSIONS].sort()) {
     const balance = tenant.account.get(d) ?? 0;

@@ -81,7 +81,7 @@ export class MemoryEventStore implements EventStorePort {
     return lane !== 0 ? [] : paged(this.held.lane.slice(after), limit, (h) => dataBytes(h.event));
   }
   async decisionView(q: DecisionQuery): Promise<DecisionView> {
-    const open = this.#open(q.tenant, q.scopeKeys);
+    const open = this.#open(q.tenant, q.targets);
     return {
       ...this.#load(q.tenant, q.stream, q.afterRevision), openEffects: open.slice(0, OPEN_EFFECTS_MAX), openEffectsCut: open.length > OPEN_EFFECTS_MAX,
       tenant: this.#documents(q.tenant, q.tenantSeen ?? {}), account: this.#account(q.tenant), suspect: this.#isSuspect(q.tenant, q.stream), now: this.clock(),
@@ -95,7 +95,7 @@ export class MemoryEventStore implements EventStorePort {
   async needsOf(tenant: TenantId, stream: StreamId): Promise<readonly Need[]> {
     return [...(this.#stream(tenant, stream)?.needs.values() ?? [])].sort((a, b) => (a.service + a.reason < b.service + b.reason ? -1 : 1)).map(({ service, reason, dueAt, waitsFor }) => ({ service, reason, dueAt, waitsFor }));
   }
-  async openEffects(tenant: TenantId, scopeKeys: readonly Digest[] | 'all'): Promise<readonly TenantOpenEffect[]> { return this.#open(tenant, scopeKeys).slice(0, OPEN_EFFECTS_MAX); }
+  async openEffects(tenant: TenantId, targets: readonly string[] | 'all'): Promise<readonly TenantOpenEffect[]> { return this.#open(tenant, targets).slice(0, OPEN_EFFECTS_MAX); }
   async account(tenant: TenantId): Promise<Amounts> { return this.#account(tenant); }
   async suspects(limit: number): Promise<readonly Suspect[]> {
     return [...this.held.suspects.values()].filter((s) => s.clearedBy === null).slice(0, limit).map(({ tenant, stream, eventId, why, since }) => ({ tenant, stream, eventId, why, since }));
@@ -142,8 +142,8 @@ export class MemoryEventStore implements EventStorePort {
     const head = headOf(held);
     return { head, snapshot, tail, more: (tail.at(-1)?.revision ?? from) < head.revision };
   }
-  #open(tenant: TenantId, scopeKeys: readonly Digest[] | 'all'): TenantOpenEffect[] {
-    return [...this.#tenant(tenant).openEffects.values()].filter((o) => scopeKeys === 'all' || scopeKeys.includes(o.scopeKey)).sort((a, b) => (a.effect < b.effect ? -1 : 1));
+  #open(tenant: TenantId, targets: readonly string[] | 'all'): TenantOpenEffect[] {
+    return [...this.#tenant(tenant).openEffects.values()].filter((o) => targets === 'all' || targets.includes(o.scope.target)).sort((a, b) => (a.effect < b.effect ? -1 : 1));
   }
   #account(tenant: TenantId): Amounts { return { ...NOTHING, ...Object.fromEntries(this.#tenant(tenant).account) }; }
   #documents(tenant: TenantId, seen: { readonly [stream: string]: number }): TenantDocument[] {

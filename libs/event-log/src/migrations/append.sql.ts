@@ -53,10 +53,11 @@ declare r record; uploads text[]; cited text[];
 begin
   if x ? 'scopesFree' then
     select o.effect, o.stream, s.scope into r from jsonb_array_elements(x->'scopesFree') with ordinality as s(scope, at)
-      cross join lateral (select e.effect, e.stream from n17q.open_effects e where e.tenant = p_tenant and e.scope_key = s.scope->>'scopeKey' and e.kind not in ('read-only', 'contained')
+      cross join lateral (select e.effect, e.stream from n17q.open_effects e where e.tenant = p_tenant and e.target = s.scope->'scope'->>'target' and e.kind not in ('read-only', 'contained')
+        and not exists (select from jsonb_each(s.scope->'scope'->'fields') f where e.fields->f.key <> f.value) -- apart only by a field with two values (scope.ts)
         and not (s.scope->'except' ? e.effect) order by e.effect limit 1) o
      order by s.at, o.effect limit 1;
-    if found then outcome := 'scope-busy'; facts := jsonb_build_object('scopeKey', r.scope->>'scopeKey', 'effect', r.effect, 'stream', r.stream); return; end if;
+    if found then outcome := 'scope-busy'; facts := jsonb_build_object('target', r.scope->'scope'->>'target', 'effect', r.effect, 'stream', r.stream); return; end if;
   end if;
   if x ? 'debit' then
     select d.key, d.value, coalesce(a.balance, 0) as balance into r from jsonb_each_text(x->'debit') d
@@ -120,9 +121,9 @@ begin
     delete from n17q.open_effects o using jsonb_array_elements_text(x->'removeEffects') v where o.tenant = p_tenant and o.effect = v;
   end if;
   if x ? 'upsertEffects' then
-    insert into n17q.open_effects (tenant, effect, stream, tool, scope_key, kind, stage, generation)
-      select p_tenant, u->>'effect', p_stream, u->>'tool', u->>'scopeKey', u->>'kind', u->>'stage', u->>'generation' from jsonb_array_elements(x->'upsertEffects') u
-      on conflict (tenant, effect) do update set stream = excluded.stream, tool = excluded.tool, scope_key = excluded.scope_key, kind = excluded.kind, stage = excluded.stage, generation = excluded.generation;
+    insert into n17q.open_effects (tenant, effect, stream, tool, target, fields, kind, stage, generation)
+      select p_tenant, u->>'effect', p_stream, u->>'tool', u->'scope'->>'target', u->'scope'->'fields', u->>'kind', u->>'stage', u->>'generation' from jsonb_array_elements(x->'upsertEffects') u
+      on conflict (tenant, effect) do update set stream = excluded.stream, tool = excluded.tool, target = excluded.target, fields = excluded.fields, kind = excluded.kind, stage = excluded.stage, generation = excluded.generation;
   end if;
   if x ? 'eraseContents' then
     update n17q.contents set state = 'erased', salt = null, body = null where tenant = p_tenant and stream = p_stream;

@@ -109,13 +109,14 @@ create table n17q.open_effects (
   effect text not null,
   stream text not null,
   tool text not null,
-  scope_key text not null,
+  target text not null,
+  fields jsonb not null,
   kind text not null,
   stage text not null,
   generation text not null,
   primary key (tenant, effect)
 );
-create index open_effects_by_scope on n17q.open_effects (tenant, scope_key);
+create index open_effects_by_target on n17q.open_effects (tenant, target);
 
 create table n17q.needs (
   tenant text not null,

@@ -183,7 +183,7 @@ describe('the event store when Postgres or the way to it fails', () => {
     const goOn = (): void => { if (stopped) process.kill(old as number, 'SIGCONT'); stopped = false; };
     process.kill(old as number, 'SIGSTOP'); // it has the request in its socket, and has not looked
     try {
-      const answer = store.append(await draft(other, t, run, { scopesFree: [{ scopeKey: openEffect('e-1', 'k').scopeKey, except: [] }] }));
+      const answer = store.append(await draft(other, t, run, { scopesFree: [{ scope: openEffect('e-1', 'k').scope, except: [] }] }));
       await until(async () => (await writers()).length === 3, { withinMs: 5000, what: 'another connection' });
       await Promise.race([answer.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, 300))]);
       appended(await other.append(await draft(other, t, holder, { openEffects: { upsert: [], remove: ['e-1'] } })));

@@ -19,14 +19,14 @@ select ${EVENT_COLUMNS} from (
     from (select * from n17q.events where lane = $1 and position > $2::bigint order by position limit $3) p
 ) e where e.before < $4 order by e.position`;
 
-const OPEN = (scopes: string): string => `select o.* from n17q.open_effects o where o.tenant = $1 and (${scopes}::text[] is null or o.scope_key = any(${scopes}::text[])) order by o.effect`;
-/** Index: open_effects_by_scope, or its primary key for all of the tenant. $2 scopes or null, $3 limit. */
+const OPEN = (targets: string): string => `select o.* from n17q.open_effects o where o.tenant = $1 and (${targets}::text[] is null or o.target = any(${targets}::text[])) order by o.effect`;
+/** Index: open_effects_by_target, or its primary key for all of the tenant. $2 targets or null, $3 limit. */
 export const OPEN_EFFECTS = `${OPEN('$2')} limit $3`;
 
 /**
  * Everything that a decision rests on, in one snapshot: one statement. $1 tenant, $2 stream, $3 after revision or null for the snapshot's,
- * $4 events, $5 bytes, $6 fold schema, $7 scopes, or null for all, $8 limit of effects, $9 tenant revisions seen, jsonb.
- * \`nothing\` in $10: head, snapshot and tail only. Index: primary keys, open_effects_by_scope; the tail is a range of the primary key.
+ * $4 events, $5 bytes, $6 fold schema, $7 targets, or null for all, $8 limit of effects, $9 tenant revisions seen, jsonb.
+ * \`nothing\` in $10: head, snapshot and tail only. Index: primary keys, open_effects_by_target; the tail is a range of the primary key.
  */
 export const VIEW = `
 with snap as materialized (

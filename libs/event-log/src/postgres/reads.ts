@@ -17,7 +17,7 @@ import * as sql from './reads.sql.js';
 import { unpacker, type PackRow } from './section-pack.js';
 import { eventFrom, type EventColumns } from '../row.js';
 
-interface OpenRow { readonly effect: string; readonly stream: string; readonly tool: string; readonly scope_key: string; readonly kind: string; readonly stage: string; readonly generation: string }
+interface OpenRow { readonly effect: string; readonly stream: string; readonly tool: string; readonly target: string; readonly fields: OpenEffect['scope']['fields']; readonly kind: string; readonly stage: string; readonly generation: string }
 interface NeedRow { readonly tenant: string; readonly stream: string; readonly service: string; readonly reason: string; readonly due_at: string; readonly waits_for: string | null }
 interface CheckpointRow { readonly checkpoint: string; readonly version: number; readonly cut: number; readonly sealed_revision: number; readonly manifest_digest: string }
 interface ViewRow {
@@ -25,7 +25,7 @@ interface ViewRow {
   readonly tenant: readonly { stream: string; revision: number; head: string; event: EventColumns | null }[] | null; readonly account: Partial<Amounts> | null; readonly suspect: boolean; readonly now: string;
 }
 
-const openFrom = (r: OpenRow): TenantOpenEffect => ({ effect: r.effect, stream: r.stream, tool: r.tool, scopeKey: r.scope_key, kind: r.kind as OpenEffect['kind'], stage: r.stage as OpenEffect['stage'], generation: r.generation });
+const openFrom = (r: OpenRow): TenantOpenEffect => ({ effect: r.effect, stream: r.stream, tool: r.tool, scope: { target: r.target, fields: r.fields }, kind: r.kind as OpenEffect['kind'], stage: r.stage as OpenEffect['stage'], generation: r.generation });
 const needFrom = (r: NeedRow): DueNeed => ({ tenant: r.tenant, stream: r.stream, service: r.service as ServiceName, reason: r.reason, dueAt: Number(r.due_at), waitsFor: r.waits_for as Need['waitsFor'] });
 
 export class PostgresReads implements EventStoreReads {
@@ -45,7 +45,7 @@ export class PostgresReads implements EventStoreReads {
     return rows.map(eventFrom);
   }
   async loadRun(tenant: TenantId, stream: StreamId, afterRevision?: number): Promise<LoadedRun> {
-    const { head, snapshot, tail, more } = await this.#view({ tenant, stream, scopeKeys: [], ...(afterRevision === undefined ? {} : { afterRevision }) }, 'nothing');
+    const { head, snapshot, tail, more } = await this.#view({ tenant, stream, targets: [], ...(afterRevision === undefined ? {} : { afterRevision }) }, 'nothing');
     return { head, snapshot, tail, more };
   }
   async readByPosition(lane: number, after: number, limit: number): Promise<readonly PositionedEvent[]> {
@@ -62,8 +62,8 @@ export class PostgresReads implements EventStoreReads {
   async needsOf(tenant: TenantId, stream: StreamId): Promise<readonly Need[]> {
     return (await this.#rows<NeedRow>('needs_of', sql.NEEDS_OF, [tenant, stream])).map(needFrom).map(({ service, reason, dueAt, waitsFor }) => ({ service, reason, dueAt, waitsFor }));
   }
-  async openEffects(tenant: TenantId, scopeKeys: readonly Digest[] | 'all'): Promise<readonly TenantOpenEffect[]> {
-    return (await this.#rows<OpenRow>('open_effects', sql.OPEN_EFFECTS, [tenant, scopeKeys === 'all' ? null : scopeKeys, OPEN_EFFECTS_MAX])).map(openFrom);
+  async openEffects(tenant: TenantId, targets: readonly string[] | 'all'): Promise<readonly TenantOpenEffect[]> {
+    return (await this.#rows<OpenRow>('open_effects', sql.OPEN_EFFECTS, [tenant, targets === 'all' ? null : targets, OPEN_EFFECTS_MAX])).map(openFrom);
   }
   async account(tenant: TenantId): Promise<Amounts> {
     const rows = await this.#rows<{ dimension: string; balance: string }>('account', sql.ACCOUNT, [tenant]);
@@ -118,7 +118,7 @@ export class PostgresReads implements EventStoreReads {
     return { checkpoint: r.checkpoint, version: r.version, cut: r.cut, sealedRevision: r.sealed_revision, manifest, manifestDigest: r.manifest_digest as Digest };
   }
   async #view(q: DecisionQuery, part: 'all' | 'nothing'): Promise<DecisionView> {
-    const values = [q.tenant, q.stream, q.afterRevision ?? null, PAGE_EVENTS_MAX, PAGE_BYTES_MAX, this.foldSchema, q.scopeKeys === 'all' ? null : q.scopeKeys, OPEN_EFFECTS_MAX + 1, JSON.stringify(q.tenantSeen ?? {}), part];
+    const values = [q.tenant, q.stream, q.afterRevision ?? null, PAGE_EVENTS_MAX, PAGE_BYTES_MAX, this.foldSchema, q.targets === 'all' ? null : q.targets, OPEN_EFFECTS_MAX + 1, JSON.stringify(q.tenantSeen ?? {}), part];
     const row = (await this.#rows<ViewRow>('view', sql.VIEW, values))[0] as ViewRow;
     const tail = row.tail.map(eventFrom);
     const head = row.head ?? { revision: 0, head: '' };

@@ -82,13 +82,13 @@ export class ServiceLog {
     const known = this.tenants.get(tenant);
     for (let pages = 0; pages < 1000; pages++) {
       const state = this.states.get(`${tenant} ${run}`);
-      const scopes = pages === 0 ? ('all' as const) : state === undefined ? ('all' as const) : [...new Set(Object.values(state.effects).map((e) => e.scopeKey))];
+      const targets = pages === 0 ? ('all' as const) : state === undefined ? ('all' as const) : [...new Set(Object.values(state.effects).map((e) => e.scope.target))];
       const seen = known === undefined ? {} : Object.fromEntries((['policy', 'registry', 'profiles', 'roles'] as const).flatMap((k) => (known[k] === null ? [] : [[`tenant/${k}`, known[k].revision]])));
-      const v = await this.store.decisionView({ tenant, stream, ...(state === undefined ? {} : { afterRevision: state.revision }), scopeKeys: scopes, tenantSeen: seen });
+      const v = await this.store.decisionView({ tenant, stream, ...(state === undefined ? {} : { afterRevision: state.revision }), targets, tenantSeen: seen });
       const now = this.advance(tenant, stream, state, v);
       this.offsetMs = v.now - this.clock();
       if (v.more) continue;
-      if (v.openEffectsCut) { if (scopes !== 'all') throw new Error('more unresolved effects share a scope than can be looked at'); continue; }
+      if (v.openEffectsCut) { if (targets !== 'all') throw new Error('more unresolved effects share a target than can be looked at'); continue; }
       const documents = this.documents(tenant, v.tenant);
       return { state: now, tenant: documents, open: v.openEffects.map((o) => ({ ...o, run: runOf(o.stream) ?? '' })), balance: v.account as Amounts, suspect: v.suspect, standing: TENANT_TOPICS.map((t) => ({ stream: tenantStream(t), revision: v.tenant.find((d) => d.stream === tenantStream(t))?.revision ?? 0 })), now: v.now };
     }
