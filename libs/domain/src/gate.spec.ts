@@ -29,7 +29,7 @@ describe('the gate', () => {
     const h = intended('mail');
     expect(find(h.judgement(elsewhere(h, 'neither', { ...effect(h).scope, fields: { what: digest('another') } })), 'effect.permitted')).toBeDefined();
     // what cannot be shown to be apart is not: the whole target, or another field of it
-    for (const fields of [{}, { who: digest('x') }]) expect(find(h.judgement(elsewhere(h, 'neither', { ...effect(h).scope, fields })), 'effect.denied')).toMatchObject({ code: 'EFFECT_UNRESOLVED' });
+    for (const fields of [{}, { who: digest('x') }] as { [name: string]: string }[]) expect(find(h.judgement(elsewhere(h, 'neither', { ...effect(h).scope, fields })), 'effect.denied')).toMatchObject({ code: 'EFFECT_UNRESOLVED' });
     expect(find(h.judgement(elsewhere(h, 'neither', { ...effect(h).scope, target: 'elsewhere' })), 'effect.permitted')).toBeDefined();
     const two = new History();
     two.carryOn(); two.generate(); two.seal(); two.answer([{ tool: 'mail', args: { what: 'a' } }, { tool: 'mail', args: { what: 'a' } }]); two.seal(); two.intend(); two.seal();

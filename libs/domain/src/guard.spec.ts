@@ -57,7 +57,7 @@ describe('the guard', () => {
     const h = permitted();
     const p = effect(h).permit;
     const j = h.append('effect-reconciler', [attempt(h)]);
-    expect(j).toMatchObject({ kind: 'judged', conditions: { requires: [{ stream: 'tenant/policy', revision: 1 }, { stream: 'tenant/registry', revision: 1 }, { stream: 'tenant/roles', revision: 1 }], validUntil: p?.expiresAt, scopesFree: [{ scopeKey: effect(h).scopeKey, except: [effect(h).effect] }] } });
+    expect(j).toMatchObject({ kind: 'judged', conditions: { requires: [{ stream: 'tenant/policy', revision: 1 }, { stream: 'tenant/registry', revision: 1 }, { stream: 'tenant/roles', revision: 1 }], validUntil: p?.expiresAt, scopesFree: [{ scope: effect(h).scope, except: [effect(h).effect] }] } });
   });
   it('[EFF-6] lists what an attempt leaves unresolved for every gate to see', () => {
     const h = permitted();

@@ -6,7 +6,7 @@ import { amount, size } from './amounts.js';
 const CHARS_MAX = 400;
 const VALUE_MAX = 120;
 /** Digests and salts: there to be compared by programs. The event's whole data is one command away. */
-const UNSAID = new Set(['owner', 'previous', 'version', 'mapping', 'compiler', 'handle', 'partIndex', 'placement', 'schemaVersion', 'subject', 'scopeKey', 'key', 'wire', 'wirePrefix', 'manifest', 'exact', 'sealed', 'native', 'schemaDigest', 'tenant']);
+const UNSAID = new Set(['owner', 'previous', 'version', 'mapping', 'compiler', 'handle', 'partIndex', 'placement', 'schemaVersion', 'subject', 'key', 'wire', 'wirePrefix', 'manifest', 'exact', 'sealed', 'native', 'schemaDigest', 'tenant']);
 /** What tells most comes first; the rest follows as it stands. */
 const FIRST = ['tool', 'stage', 'code', 'reason', 'cause', 'form', 'as', 'by', 'how', 'verdict', 'answer', 'ok', 'finish', 'calls', 'decision', 'summary', 'title', 'text', 'effect', 'call', 'generation'];
 const DIMENSIONS = ['usd_micros', 'tokens', 'calls'];

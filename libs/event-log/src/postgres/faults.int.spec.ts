@@ -9,7 +9,7 @@ import { draft, newRun, newTenant, note, openEffect, prepare } from '../conforma
 import { migrate } from '../migrations/migrate.js';
 import type { EventRow, PreparedAppend } from '../ports.js';
 import { StoreFault } from '../store-fault.js';
-import type { EventStorePort } from '../store-port.js';
+import { FOLD_SCHEMA, type EventStorePort } from '../store-port.js';
 import { VIEW } from './reads.sql.js';
 import { PostgresEventStore, type PostgresStoreOptions } from './store.js';
 
@@ -258,7 +258,7 @@ describe('the event store when Postgres or the way to it fails', () => {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
     const buffers = async (run: string): Promise<number> => {
-      const plan = await client.query(`explain (analyze, buffers, format json) ${VIEW}`, [t, run, null, 512, 512 * 1024, 'run/2', null, 1001, '{}', 'all']);
+      const plan = await client.query(`explain (analyze, buffers, format json) ${VIEW}`, [t, run, null, 512, 512 * 1024, FOLD_SCHEMA, null, 1001, '{}', 'all']);
       const top = plan.rows[0]['QUERY PLAN'][0].Plan as { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
       return top['Shared Hit Blocks'] + top['Shared Read Blocks'];
     };
