@@ -24,9 +24,9 @@ describe('what stands in the store', () => {
   beforeAll(async () => {
     scene = await openScene({
       scripts: {
-        work: [{ thought: THOUGHT, calls: [{ tool: 'read_file', args: { path: 'README.md' } }, { tool: 'ticket_queryable', args: { project: 'p', title: '$TAG', body: 'b' } }] }, { text: 'done' }],
+        work: [{ thought: THOUGHT, calls: [{ tool: 'read_file', args: { path: 'README.md' } }, { tool: 'ticket_queryable', args: { project: '$TAG', title: '$TAG', body: 'b' } }] }, { text: 'done' }],
         talk: [{ text: 'hello' }, { text: 'hello again' }],
-        held: [{ calls: [{ tool: 'ticket_queryable', args: { project: 'q', title: '$TAG', body: 'b' } }] }, { text: 'done' }],
+        held: [{ calls: [{ tool: 'ticket_queryable', args: { project: '$TAG', title: '$TAG', body: 'b' } }] }, { text: 'done' }],
       },
     });
     reads = await PostgresEventStore.open({ url: scene.stack.site.databases.reader });

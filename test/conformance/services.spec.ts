@@ -10,7 +10,7 @@ describe('the service set', () => {
   let admin: Bus;
   const buses = new Map<ServiceName, { bus: Bus; refused: string[] }>();
   beforeAll(async () => {
-    scene = await openScene({ scripts: { one: [{ calls: [{ tool: 'ticket_queryable', args: { project: 'p', title: '$TAG', body: 'b' } }] }, { text: 'done' }] } });
+    scene = await openScene({ scripts: { one: [{ calls: [{ tool: 'ticket_queryable', args: { project: '$TAG', title: '$TAG', body: 'b' } }] }, { text: 'done' }] } });
     const { natsUrl, busPasswords } = scene.stack.site;
     admin = await connectBus({ service: 'provisioner', url: natsUrl, password: busPasswords.provisioner });
     for (const service of SERVICES) {

@@ -4,12 +4,12 @@ import type { EventEnvelope } from '@n17q/domain';
 import { geminiAccount, profilesOf, publishDocuments } from '@n17q/testing';
 import { arm, diedAt } from './kit/arm.js';
 import { carriersIn } from './kit/judges.js';
-import { ofType, openScene, type Scene } from './kit/scene.js';
+import { ofType, openScene, settledAfter, type Scene } from './kit/scene.js';
 import { doctorVerdict, verdict } from './kit/verdict.js';
 
 const STEPS = [
   { thought: 'what is there', calls: [{ tool: 'list_files', args: {} }] }, { calls: [{ tool: 'read_file', args: { path: 'README.md' } }, { tool: 'read_file', args: { path: 'package.json' } }] },
-  { calls: [{ tool: 'ticket_queryable', args: { project: 'p', title: '$TAG', body: 'b' } }] }, { text: 'done' },
+  { calls: [{ tool: 'ticket_queryable', args: { project: '$TAG', title: '$TAG', body: 'b' } }] }, { text: 'done' },
 ];
 
 describe('the continuation of a model\'s turn', () => {
@@ -61,7 +61,7 @@ describe('the continuation of a model\'s turn', () => {
     expect(steps.length).toBeGreaterThanOrEqual(2);
     expect(await scene.owner('delete from n17q.contents where tenant = $1 and commitment = $2 returning commitment', [scene.stack.tenant, steps[0]?.sealed])).toHaveLength(1);
     await scene.stack.service('provider-gateway').restart();
-    const log = await scene.stack.waitFor(started.run as never, (l) => ofType(l, 'generation.blocked').length > 0 && l.at(-1)?.type === 'checkpoint.sealed', 'the gateway to stop', 60_000);
+    const log = await scene.stack.waitFor(started.run as never, (l) => settledAfter(l, 'generation.blocked', 'checkpoint.sealed'), 'the gateway to stop', 60_000);
     const [blocked] = ofType(log, 'generation.blocked');
     expect(blocked?.data).toMatchObject({ code: 'PROTOCOL_STATE_MISSING', facts: { generation: steps[0]?.generation, step: 1 } });
     expect(blocked?.data.reason).toContain('protocol state missing');

@@ -13,7 +13,7 @@ describe('the judges of a run', () => {
   let rows: readonly CheckpointRow[];
   let bodies: readonly string[];
   beforeAll(async () => {
-    scene = await openScene({ stack: { separate: false }, scripts: { one: [{ calls: [{ tool: 'list_files', args: {} }] }, { calls: [{ tool: 'ticket_neither', args: { project: 'p', title: '$TAG', body: 'b' } }] }, { text: 'done' }] } });
+    scene = await openScene({ stack: { separate: false }, scripts: { one: [{ calls: [{ tool: 'list_files', args: {} }] }, { calls: [{ tool: 'ticket_neither', args: { project: '$TAG', title: '$TAG', body: 'b' } }] }, { text: 'done' }] } });
     const s = await scene.start('one');
     log = await scene.ended(s.run);
     rows = await checkpointRows(scene, s.run);

@@ -7,12 +7,12 @@ import type { EventEnvelope, ServiceName } from '@n17q/domain';
 import { FAILPOINTS, type Failpoint } from '@n17q/platform';
 import { arm, diedAt } from './kit/arm.js';
 import { sendsBetween } from './kit/judges.js';
-import { ofType, openScene, type Scene, type Started } from './kit/scene.js';
+import { ofType, openScene, settledAfter, type Scene, type Started } from './kit/scene.js';
 import type { Scripts } from './kit/scripts.js';
 import { CLASSES, TICKET_CLASSES, type TicketClass } from './kit/tools.js';
 import { carrierVerdict, doctorVerdict, verdict } from './kit/verdict.js';
 
-const ticket = (c: TicketClass) => ({ tool: CLASSES[c].tool, args: { project: 'p', title: '$TAG', body: 'as found' } });
+const ticket = (c: TicketClass) => ({ tool: CLASSES[c].tool, args: { project: '$TAG', title: '$TAG', body: 'as found' } });
 const one = (c: TicketClass) => [{ calls: [{ tool: 'list_files', args: {} }] }, { calls: [ticket(c)] }, { text: 'done' }];
 const SCRIPTS: Scripts = {
   plain: one('queryable'),
@@ -110,7 +110,7 @@ describe('a service that dies at a named place', () => {
     expect(ofType(log, 'effect.needs-person')).toHaveLength(1);
     expect(ofType(log, 'run.ended')[0]?.data).toMatchObject({ withUnknowns: true });
     const finding = await scene.finding(started.run, unknown[0]?.data.effect as string, 'happened', 'the ticket is in the tracker');
-    const settled = await scene.stack.waitFor(started.run, (l) => ofType(l, 'effect.reconciled').length > 0 && l.at(-1)?.type === 'checkpoint.sealed', 'the finding to settle it', 20_000);
+    const settled = await scene.stack.waitFor(started.run, (l) => settledAfter(l, 'effect.reconciled', 'checkpoint.sealed', 'budget.settled'), 'the finding to settle it', 20_000);
     expect(ofType(settled, 'finding.accepted').map((e) => e.data.finding)).toEqual([finding]);
     expect(ofType(settled, 'effect.reconciled').map((e) => [e.data.as, e.data.by])).toEqual([['happened', 'finding']]);
     expect(tickets(started, settled, c)).toBe(1);

@@ -3,18 +3,18 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { fact, type EventEnvelope } from '@n17q/domain';
 import { geminiAccount, publishDocuments } from '@n17q/testing';
 import { profilesOf } from '@n17q/testing';
-import { isOver, ofType, openScene, type Scene, type Started } from './kit/scene.js';
+import { isOver, ofType, openScene, settledAfter, type Scene, type Started } from './kit/scene.js';
 import type { Scripts } from './kit/scripts.js';
 import { CLASSES, TICKET_CLASSES, type TicketClass } from './kit/tools.js';
 import { verdict } from './kit/verdict.js';
 
-const ticket = (c: TicketClass, body = 'as found', title = '$TAG') => ({ tool: CLASSES[c].tool, args: { project: 'p', title, body } });
-const SHARED = 'the one incident';
+const ticket = (c: TicketClass, title = '$TAG', project = '$TAG') => ({ tool: CLASSES[c].tool, args: { project, title, body: '$TAG' } });
+const SHARED = 'the one project';
 const SCRIPTS: Scripts = {
   ...Object.fromEntries(TICKET_CLASSES.map((c) => [`lost-${c}`, [{ calls: [ticket(c)] }, { text: 'done' }]])),
-  again: [{ calls: [ticket('neither', 'first words', SHARED)] }, { calls: [ticket('neither', 'the same thing in other words', SHARED)] }, { text: 'done' }],
+  again: [{ calls: [ticket('neither', 'first words', SHARED)] }, { calls: [ticket('neither', 'the same thing in other words', ' The one  PROJECT')] }, { text: 'done' }],
   elsewhere: [{ calls: [ticket('neither', 'from another run', SHARED)] }, { text: 'done' }],
-  other: [{ calls: [ticket('neither', 'another matter', 'another title')] }, { text: 'done' }],
+  other: [{ calls: [ticket('neither', 'another matter', 'another project')] }, { text: 'done' }],
 };
 const RESUMES = 10;
 
@@ -39,9 +39,9 @@ describe('a reply that was lost after the effect landed', () => {
     await scene.stack.waitFor(started.run, settled, 'evidence, or a person to be asked', 30_000);
     for (let i = 0; i < RESUMES; i++) {
       await scene.say(started.run, [fact('run.pause-requested', { reason: `${i}` })]);
-      await scene.stack.waitFor(started.run, (l) => ofType(l, 'run.paused').length > i && l.at(-1)?.type === 'checkpoint.sealed', 'the pause', 20_000);
+      await scene.stack.waitFor(started.run, (l) => ofType(l, 'run.paused').length > i && settledAfter(l, 'run.paused', 'checkpoint.sealed'), 'the pause', 20_000);
       await scene.say(started.run, [fact('run.resume-requested', { reason: `${i}` })]);
-      await scene.stack.waitFor(started.run, (l) => ofType(l, 'run.resumed').length > i && l.at(-1)?.type === 'checkpoint.sealed', 'the resumption', 20_000);
+      await scene.stack.waitFor(started.run, (l) => ofType(l, 'run.resumed').length > i && settledAfter(l, 'run.resumed', 'checkpoint.sealed'), 'the resumption', 20_000);
     }
     const log = await scene.stack.events(started.run);
     expect(accepted(c, started)).toBe(1);
@@ -95,7 +95,7 @@ describe('a reply that was lost after the effect landed', () => {
     const { contentOf } = await import('@n17q/contracts');
     const receipt = contentOf('{"ticket":"T-1"}', 'receipt', 'application/json');
     await scene.say(started.run, [fact('receipt.received', { effect: ofType(log, 'effect.intended')[0]?.data.effect as string, receipt: receipt.ref, from: 'callback' })], [receipt]);
-    const after = await scene.stack.waitFor(started.run, (l) => ofType(l, 'effect.reconciled').length > 0 && l.at(-1)?.type === 'checkpoint.sealed', 'the receipt to settle it', 30_000);
+    const after = await scene.stack.waitFor(started.run, (l) => settledAfter(l, 'effect.reconciled', 'checkpoint.sealed', 'budget.settled'), 'the receipt to settle it', 30_000);
     expect(ofType(after, 'effect.reconciled').map((e) => [e.data.as, e.data.by])).toEqual([['happened', 'receipt']]);
     expect(await verdict(scene, started, after)).toEqual([]);
     expect(accepted('neither', started)).toBe(1);

@@ -11,7 +11,7 @@ import { ofType, openScene, SERVICES, type Scene, type Started } from './kit/sce
 import { verdict } from './kit/verdict.js';
 
 const SCRIPTS = {
-  work: [{ calls: [{ tool: 'list_files', args: {} }] }, { calls: [{ tool: 'read_file', args: { path: 'README.md' } }, { tool: 'ticket_queryable', args: { project: 'p', title: '$TAG', body: 'b' } }] }, { calls: [{ tool: 'write_file', args: { path: 'NOTE.md', content: '$TAG' } }] }, { text: 'done' }],
+  work: [{ calls: [{ tool: 'list_files', args: {} }] }, { calls: [{ tool: 'read_file', args: { path: 'README.md' } }, { tool: 'ticket_queryable', args: { project: '$TAG', title: '$TAG', body: 'b' } }] }, { calls: [{ tool: 'write_file', args: { path: 'NOTE.md', content: '$TAG' } }] }, { text: 'done' }],
 };
 const LONG_MS = 60_000;
 const PAUSE_MS = 20_000;

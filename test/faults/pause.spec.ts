@@ -9,7 +9,7 @@ import { CLASSES, TICKET_CLASSES, type TicketClass } from './kit/tools.js';
 import { replicaOf } from './kit/replicas.js';
 import { verdict } from './kit/verdict.js';
 
-const ticket = (c: TicketClass) => ({ tool: CLASSES[c].tool, args: { project: 'p', title: '$TAG', body: 'as found' } });
+const ticket = (c: TicketClass) => ({ tool: CLASSES[c].tool, args: { project: '$TAG', title: '$TAG', body: 'as found' } });
 const SCRIPTS = {
   ...Object.fromEntries(TICKET_CLASSES.map((c) => [`one-${c}`, [{ calls: [ticket(c)] }, { text: 'done' }]])),
   mixed: [{ calls: [{ tool: 'read_file', args: { path: 'README.md' } }] }, { calls: [...TICKET_CLASSES.map(ticket), { tool: 'write_file', args: { path: 'NOTE.md', content: '$TAG' } }] }, { text: 'done' }],

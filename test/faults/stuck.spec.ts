@@ -2,15 +2,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { fact, type EventEnvelope } from '@n17q/domain';
 import { geminiAccount, profilesOf, publishDocuments, until } from '@n17q/testing';
-import { LEASE_MS, ofType, openScene, SCENE_POLICY, type Scene, type Started } from './kit/scene.js';
+import { LEASE_MS, ofType, openScene, SCENE_POLICY, settledAfter, type Scene, type Started } from './kit/scene.js';
 import { verdict } from './kit/verdict.js';
 
 const SCRIPTS = {
   three: [
-    { calls: [{ tool: 'read_file', args: { path: 'README.md' } }, { tool: 'ticket_neither', args: { project: 'p', title: '$TAG', body: 'b' } }, { tool: 'write_file', args: { path: 'NOTE.md', content: 'n' } }] },
+    { calls: [{ tool: 'read_file', args: { path: 'README.md' } }, { tool: 'ticket_neither', args: { project: '$TAG', title: '$TAG', body: 'b' } }, { tool: 'write_file', args: { path: 'NOTE.md', content: 'n' } }] },
     { text: 'I wait for word of the ticket' }, { text: 'now I know' },
   ],
-  hangs: [{ calls: [{ tool: 'ticket_neither', args: { project: 'p', title: '$TAG', body: 'b' } }] }, { text: 'I was told' }],
+  hangs: [{ calls: [{ tool: 'ticket_neither', args: { project: '$TAG', title: '$TAG', body: 'b' } }] }, { text: 'I was told' }],
 };
 
 describe('a run whose tool call was cut in the middle', () => {
@@ -36,14 +36,14 @@ describe('a run whose tool call was cut in the middle', () => {
     await scene.stack.service('effect-reconciler').kill();
     if (who.includes('Postgres')) { await scene.stack.sandbox.postgres.kill(); }
     await Promise.all([scene.stack.service('effect-reconciler').restart(), who.includes('Postgres') ? scene.stack.sandbox.postgres.restart() : undefined]);
-    const asked = await scene.stack.waitFor(started.run, (l) => ofType(l, 'effect.needs-person').length > 0 && l.at(-1)?.type === 'checkpoint.sealed', 'a person to be asked', 30_000);
+    const asked = await scene.stack.waitFor(started.run, (l) => settledAfter(l, 'effect.needs-person', 'checkpoint.sealed'), 'a person to be asked', 30_000);
     const unknown = ofType(asked, 'effect.outcome-unknown')[0];
     const claimed = ofType(asked, 'effect.attempt-started').find((e) => e.data.effect === effectOf(asked, 'ticket_neither'));
     expect(unknown?.data).toMatchObject({ effect: effectOf(asked, 'ticket_neither'), cause: 'CLAIM_EXPIRED' });
     expect((unknown?.recordedAt ?? 0) - (claimed?.recordedAt ?? 0)).toBeGreaterThanOrEqual(LEASE_MS); // not before others may look
     const approval = ofType(asked, 'approval.requested')[0];
     await scene.say(started.run, [fact('approval.decided', { approval: approval?.data.approval as string, subject: approval?.data.subject as never, decision: 'approved', note: 'fine' })]);
-    const log = await scene.stack.waitFor(started.run, (l) => ofType(l, 'generation.accepted').length === 2 && l.at(-1)?.type === 'checkpoint.sealed', 'the model to be told', 60_000);
+    const log = await scene.stack.waitFor(started.run, (l) => ofType(l, 'generation.accepted').length === 2 && settledAfter(l, 'generation.accepted', 'checkpoint.sealed'), 'the model to be told', 60_000);
     expect([attempts(log, 'read_file'), attempts(log, 'ticket_neither'), attempts(log, 'write_file')]).toEqual([1, 1, 1]);
     expect(ofType(log, 'effect.observed').map((e) => e.data.effect)).toEqual([effectOf(log, 'read_file'), effectOf(log, 'write_file')]);
     expect(scene.wire(started.tag).map((w) => w.refused)).toEqual([undefined, undefined]); // every call has its answer, in its place
@@ -56,17 +56,17 @@ describe('a run whose tool call was cut in the middle', () => {
     const { started } = await cutInTheMiddle();
     await scene.stack.service('effect-reconciler').kill();
     await scene.stack.service('effect-reconciler').restart();
-    const asked = await scene.stack.waitFor(started.run, (l) => ofType(l, 'effect.needs-person').length > 0 && l.at(-1)?.type === 'checkpoint.sealed', 'a person to be asked', 30_000);
+    const asked = await scene.stack.waitFor(started.run, (l) => settledAfter(l, 'effect.needs-person', 'checkpoint.sealed'), 'a person to be asked', 30_000);
     await publishDocuments(scene.stack.store, scene.stack.tenant, { profiles: { accounts: [], preference: [] } });
     await scene.finding(started.run, effectOf(asked, 'ticket_neither'), 'happened', 'it is in the tracker');
     const settled = await scene.stack.waitFor(started.run, (l) => ofType(l, 'effect.reconciled').length > 0, 'the finding to settle it', 30_000);
     expect(ofType(settled, 'effect.reconciled').map((e) => [e.data.as, e.data.by])).toEqual([['happened', 'finding']]);
     const approval = ofType(settled, 'approval.requested')[0];
     await scene.say(started.run, [fact('approval.decided', { approval: approval?.data.approval as string, subject: approval?.data.subject as never, decision: 'rejected', note: 'not needed' })]);
-    const waiting = await scene.stack.waitFor(started.run, (l) => ofType(l, 'context.blocked').length > 0 && l.at(-1)?.type === 'checkpoint.sealed', 'the run to wait for a model', 30_000);
+    const waiting = await scene.stack.waitFor(started.run, (l) => settledAfter(l, 'context.blocked', 'checkpoint.sealed'), 'the run to wait for a model', 30_000);
     expect(ofType(waiting, 'context.blocked').map((e) => e.data.code)).toEqual(['NO_ROUTE']);
     await publishDocuments(scene.stack.store, scene.stack.tenant, { profiles: profilesOf([geminiAccount('acct-a', scene.emulator.url, ['gemini-3-pro-preview'])]) });
-    const log = await scene.stack.waitFor(started.run, (l) => ofType(l, 'generation.accepted').length === 2 && l.at(-1)?.type === 'checkpoint.sealed', 'the run to go on', 60_000);
+    const log = await scene.stack.waitFor(started.run, (l) => ofType(l, 'generation.accepted').length === 2 && settledAfter(l, 'generation.accepted', 'checkpoint.sealed'), 'the run to go on', 60_000);
     expect(await verdict(scene, started, log)).toEqual([]);
     expect(attempts(log, 'write_file')).toBe(0);
     expect(ofType(log, 'effect.denied').map((e) => e.data.code)).toEqual(['NOT_APPROVED']);

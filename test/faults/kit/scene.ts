@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import pg from 'pg';
 import { contentOf } from '@n17q/contracts';
-import { fact, runStream, type ContentRef, type EventEnvelope, type Fact, type PolicyDocument, type RunId, type ServiceName, type WorkspaceRef } from '@n17q/domain';
+import { fact, runStream, type ContentRef, type EventEnvelope, type EventType, type Fact, type PolicyDocument, type RunId, type ServiceName, type WorkspaceRef } from '@n17q/domain';
 import { makeFixtureRepo, startProviderEmulator, startWorldEmulator, until, type LedgerView, type ProviderEmulator, type WorldEmulator } from '@n17q/testing';
 import { FIRST_POLICY, geminiAccount, startStack, type NewRun, type Stack, type StartStackOptions } from '@n17q/testing';
 import { goalOf, scripted, type Scripts } from './scripts.js';
@@ -37,6 +37,11 @@ export interface Scene {
 
 export interface SceneOptions { readonly scripts: Scripts; readonly stack?: Partial<StartStackOptions>; readonly models?: { readonly a?: string; readonly b?: string } }
 
+/** After the last event of `type` there is one of each that it brings about, in whatever order. False while there is none of `type`. */
+export const settledAfter = (events: readonly EventEnvelope[], type: EventType, ...brings: readonly EventType[]): boolean => {
+  const at = events.findLastIndex((e) => e.type === type);
+  return at !== -1 && brings.every((b) => events.slice(at + 1).some((e) => e.type === b));
+};
 export const isOver = (events: readonly EventEnvelope[]): boolean => {
   const end = events.findLastIndex((e) => e.type === 'run.ended');
   return end >= 0 && events.slice(end).some((e) => e.type === 'checkpoint.sealed');
