@@ -12,6 +12,8 @@ const id = z.string().min(1).max(200);
 const word = z.string().min(1).max(200);
 const words = z.string().max(4000);
 const count = z.int().min(0);
+/** In lower case only: it is stored as its sixteen bytes. */
+const uuid = z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, 'must be a UUID in lower case');
 const ms = z.int().min(0);
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const json = z.json();
@@ -115,8 +117,8 @@ export const EVENT_SCHEMAS: Schemas = {
 const wireContent = o({ ref: contentRef, salt: z.base64().max(64), body: z.base64() });
 /** The envelope of an append; event data is judged by EVENT_SCHEMAS, type by type, so that a refusal can say which. */
 export const appendRequest = o({
-  tenant: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/), stream: z.string().regex(/^(run\/[A-Za-z0-9-]{1,64}|tenant\/(policy|registry|profiles|roles|budget))$/), expected: count, appendId: z.uuid(), actor, correlation: z.string().max(200), causation: z.string().max(100).nullable(),
-  events: z.array(o({ eventId: z.uuid(), type: z.string().max(100), schemaVersion: z.int().optional(), data: z.unknown() })).min(1).max(64), contents: z.array(wireContent).max(64),
+  tenant: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/), stream: z.string().regex(/^(run\/[A-Za-z0-9-]{1,64}|tenant\/(policy|registry|profiles|roles|budget))$/), expected: count, appendId: uuid, actor, correlation: z.string().max(200), causation: z.string().max(100).nullable(),
+  events: z.array(o({ eventId: uuid, type: z.string().max(100), schemaVersion: z.int().optional(), data: z.unknown() })).min(1).max(64), contents: z.array(wireContent).max(64),
   checkpoint: o({ checkpoint: id, manifest: z.string().max(100_000) }).optional(),
   requires: z.array(o({ stream: z.string().max(100), revision: count })).max(10).optional(),
   trace: o({ traceparent: z.string().max(100), tracestate: z.string().max(512).optional() }).optional(),

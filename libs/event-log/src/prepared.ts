@@ -11,6 +11,8 @@ import type { EventData } from '@n17q/domain';
 import type { PreparedAppend } from './ports.js';
 
 const refused = (code: AppendRefusalCode, message: string, facts: unknown = {}): AppendOutcome => ({ kind: 'refused', code, message, facts });
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const DIGEST = /^[0-9a-f]{64}$/;
 /** Postgres text holds no NUL, and a lone surrogate would be replaced on its way. */
 const storable = (text: string): boolean => !text.includes('\u0000') && text.isWellFormed();
 
@@ -26,7 +28,9 @@ export function flawOf(p: PreparedAppend): AppendOutcome | undefined {
     if (row.previous !== previous) return refused('MALFORMED', `Event ${String(i + 1)} does not follow its predecessor's digest.`);
     previous = row.digest;
   }
-  if (![p.tenant, p.stream, p.appendId, p.snapshot ?? '', ...p.rows.flatMap((r) => [r.eventId, r.correlation, r.actor.id])].every(storable)) return refused('MALFORMED', 'NUL and lone surrogates cannot be stored.');
+  if (![p.appendId, ...p.rows.map((r) => r.eventId)].every((id) => UUID.test(id))) return refused('MALFORMED', 'Ids of appends and events are UUIDs in lower case.');
+  if (![p.requestDigest, ...p.rows.map((r) => r.digest)].every((d) => DIGEST.test(d))) return refused('MALFORMED', 'A digest is 64 hexadecimal digits in lower case.');
+  if (![p.tenant, p.stream, p.snapshot ?? '', ...p.rows.flatMap((r) => [r.correlation, r.actor.id])].every(storable)) return refused('MALFORMED', 'NUL and lone surrogates cannot be stored.');
   return checkpointFlaw(p);
 }
 

@@ -3,11 +3,13 @@ import { EVENT_TABLE, isEventType, runOf, type EventClass, type EventEnvelope } 
 import type { EventRow, PreparedAppend } from './ports.js';
 import type { PositionedEvent } from './store-port.js';
 
-export const EVENT_COLUMNS = 'e.tenant, e.stream, e.revision, e.lane, e.position::text as position, e.event_id, e.type, e.class, e.wake, e.schema_version, e.data, e.meta, e.trace, e.append_id, e.recorded_at::text as recorded_at, e.previous, e.digest';
+const COLUMNS = `e.tenant, e.stream, e.revision, e.lane, e.position::text as position, e.event_id, e.type, e.wake, e.schema_version, e.data, e.meta, e.trace, e.append_id, e.recorded_at::text as recorded_at, encode(e.digest, 'hex') as digest`;
+/** With the predecessor's digest, which its own row holds. Index: primary key of events, once for each row. */
+export const EVENT_COLUMNS = `${COLUMNS}, coalesce((select encode(p.digest, 'hex') from n17q.events p where p.tenant = e.tenant and p.stream = e.stream and p.revision = e.revision - 1), '') as previous`;
 
 export interface EventColumns {
   readonly tenant: string; readonly stream: string; readonly revision: number; readonly lane: number; readonly position: string; readonly event_id: string;
-  readonly type: string; readonly class: string; readonly wake: string; readonly schema_version: number; readonly data: string; readonly meta: string; readonly trace: string | null;
+  readonly type: string; readonly wake: string | null; readonly schema_version: number; readonly data: string; readonly meta: string | null; readonly trace: string | null;
   readonly append_id: string; readonly recorded_at: string; readonly previous: string; readonly digest: string;
 }
 
@@ -27,16 +29,17 @@ function usualMeta(e: MetaOf, writer: EventEnvelope['writer'] = isEventType(e.ty
   return { writer, actor: { kind: 'service', id: writer }, correlation: runOf(e.stream) ?? e.stream, causation: null, segment: 0 };
 }
 
-/** Who and why, as stored beside an event's data: what differs from the usual. */
-export function metaOf(e: EventRow): string {
+/** Who and why, as stored beside an event's data: what differs from the usual, or null. */
+export function metaOf(e: EventRow): string | null {
   const usual = usualMeta(e, e.writer);
-  return JSON.stringify({
+  const told = JSON.stringify({
     ...(usualMeta(e).writer === e.writer ? {} : { writer: e.writer }), ...(e.actor.kind === usual.actor.kind && e.actor.id === usual.actor.id ? {} : { actor: e.actor }),
     ...(e.correlation === usual.correlation ? {} : { correlation: e.correlation }), ...(e.causation === null ? {} : { causation: e.causation }), ...(e.segment === 0 ? {} : { segment: e.segment }),
   });
+  return told === '{}' ? null : told;
 }
-function metaFrom(e: MetaOf, text: string): Meta {
-  const told = JSON.parse(text) as Partial<Meta>;
+function metaFrom(e: MetaOf, text: string | null): Meta {
+  const told = text === null ? {} : (JSON.parse(text) as Partial<Meta>);
   return { ...usualMeta(e, told.writer), ...told };
 }
 

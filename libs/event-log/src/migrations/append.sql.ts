@@ -24,7 +24,7 @@ create function n17q.now_ms() returns bigint language sql volatile as $$ select 
 create function n17q.digest_head(digest text) returns bigint language sql immutable strict as $$ select ('x' || left(digest, 16))::bit(64)::bigint $$;
 
 -- What is known of an append id in a stream: the outcome 'replayed' or 'id-reused', or null.
-create function n17q.find_append(p_tenant text, p_stream text, p_expected integer, p_current integer, p_append_id text, p_digest text, p_count integer,
+create function n17q.find_append(p_tenant text, p_stream text, p_expected integer, p_current integer, p_append_id uuid, p_digest text, p_count integer,
   p_recent boolean, out outcome text, out head text, out recorded_at bigint, out pos bigint, out at_revision integer)
 language plpgsql stable as $$
 declare first record;
@@ -39,9 +39,9 @@ begin
   end if;
   if first is null then return; end if;
   at_revision := first.revision;
-  if first.request_digest <> p_digest or first.revision <> p_expected + 1 then outcome := 'id-reused'; return; end if;
+  if first.request_digest <> decode(p_digest, 'hex') or first.revision <> p_expected + 1 then outcome := 'id-reused'; return; end if;
   outcome := 'replayed';
-  select e.digest, e.recorded_at, e.position into head, recorded_at, pos from n17q.events e
+  select encode(e.digest, 'hex'), e.recorded_at, e.position into head, recorded_at, pos from n17q.events e
    where e.tenant = p_tenant and e.stream = p_stream and e.revision = p_expected + p_count;
 end $$;
 
@@ -133,9 +133,9 @@ end $$;
 -- Arrays named i_ have one entry per item, e_ one per event, n_ one per need, r_ one per need to remove, c_ one per checkpoint; *_item counts items from 1.
 create function n17q.append_batch(
   p_lane smallint,
-  i_tenant text[], i_stream text[], i_expected integer[], i_append_id text[], i_digest text[], i_count integer[], i_previous text[], i_head text[],
+  i_tenant text[], i_stream text[], i_expected integer[], i_append_id uuid[], i_digest text[], i_count integer[], i_previous text[], i_head text[],
   i_recorded_at bigint[], i_valid_until bigint[], i_snapshot text[], i_extra text[], p_fold_schema text,
-  e_item integer[], e_offset integer[], e_id text[], e_type text[], e_class text[], e_wake text[], e_schema smallint[], e_data text[], e_meta text[], e_trace text[], e_previous text[], e_digest text[],
+  e_item integer[], e_offset integer[], e_id uuid[], e_type text[], e_wake text[], e_schema smallint[], e_data text[], e_meta text[], e_trace text[], e_digest text[],
   n_item integer[], n_service text[], n_reason text[], n_due bigint[], n_waits text[],
   r_item integer[], r_service text[], r_reason text[],
   c_item integer[], c_cut integer[], c_checkpoint text[], c_version integer[], c_sealed integer[], c_digest text[], c_base integer[], c_holds text[], c_body text[]
@@ -161,7 +161,7 @@ begin
       select t.tenant, t.stream from unnest(i_tenant, i_stream) as t(tenant, stream)
       union select i_tenant[t.at], q->>'stream' from unnest(extras) with ordinality as t(extra, at), jsonb_array_elements(t.extra->'requires') q)
     order by s.tenant, s.stream for no key update;
-  select array_agg(coalesce(s.revision, 0) order by t.at), array_agg(coalesce(s.head, '') order by t.at), array_agg(coalesce(hashtextextended(t.append_id, 0) = any(s.recent), false) order by t.at)
+  select array_agg(coalesce(s.revision, 0) order by t.at), array_agg(coalesce(s.head, '') order by t.at), array_agg(coalesce(uuid_hash_extended(t.append_id, 0) = any(s.recent), false) order by t.at)
     into currents, heads, known
     from unnest(i_tenant, i_stream, i_append_id) with ordinality as t(tenant, stream, append_id, at) left join streams s on s.tenant = t.tenant and s.stream = t.stream;
   now_ms := n17q.now_ms();
@@ -216,22 +216,22 @@ begin
   end loop;
   if wins = 0 then return; end if;
 
-  update streams s set revision = t.expected + t.count, head = t.head, recent = (array_prepend(hashtextextended(t.append_id, 0), s.recent))[1:32]
+  update streams s set revision = t.expected + t.count, head = t.head, recent = (array_prepend(uuid_hash_extended(t.append_id, 0), s.recent))[1:32]
     from unnest(i_tenant, i_stream, i_expected, i_count, i_head, i_append_id, won) as t(tenant, stream, expected, count, head, append_id, won)
    where t.won and t.expected > 0 and s.tenant = t.tenant and s.stream = t.stream and s.revision = t.expected;
   get diagnostics drawn = row_count;
   insert into streams (tenant, stream, revision, head, recent, created_at)
-    select t.tenant, t.stream, t.count, t.head, array[hashtextextended(t.append_id, 0)], t.recorded_at
+    select t.tenant, t.stream, t.count, t.head, array[uuid_hash_extended(t.append_id, 0)], t.recorded_at
       from unnest(i_tenant, i_stream, i_expected, i_count, i_head, i_append_id, i_recorded_at, won) as t(tenant, stream, expected, count, head, append_id, recorded_at, won)
      where t.won and t.expected = 0;
   get diagnostics j = row_count;
   if drawn + j <> wins then raise exception 'append: % streams moved for % winners', drawn + j, wins; end if;
 
-  insert into events (tenant, stream, revision, lane, position, event_id, type, class, wake, schema_version, data, meta, trace, append_id, request_digest, recorded_at, previous, digest)
+  insert into events (tenant, stream, revision, lane, position, event_id, type, wake, schema_version, data, meta, trace, append_id, request_digest, recorded_at, digest)
     select i_tenant[e.item], i_stream[e.item], i_expected[e.item] + e.off, p_lane, first_position - 1 + row_number() over (order by e.item, e.off),
-           e.id, e.type, e.class, e.wake, e.schema, e.data, e.meta, e.trace, i_append_id[e.item], case when e.off = 1 then i_digest[e.item] end, i_recorded_at[e.item], e.previous, e.digest
-      from unnest(e_item, e_offset, e_id, e_type, e_class, e_wake, e_schema, e_data, e_meta, e_trace, e_previous, e_digest)
-        as e(item, off, id, type, class, wake, schema, data, meta, trace, previous, digest)
+           e.id, e.type, e.wake, e.schema, e.data, e.meta, e.trace, i_append_id[e.item], case when e.off = 1 then decode(i_digest[e.item], 'hex') end, i_recorded_at[e.item], decode(e.digest, 'hex')
+      from unnest(e_item, e_offset, e_id, e_type, e_wake, e_schema, e_data, e_meta, e_trace, e_digest)
+        as e(item, off, id, type, wake, schema, data, meta, trace, digest)
      where won[e.item];
   get diagnostics drawn = row_count;
   update lanes l set next_position = first_position + drawn where l.lane = p_lane;

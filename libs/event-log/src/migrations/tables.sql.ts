@@ -39,25 +39,24 @@ create table n17q.streams (
   primary key (tenant, stream)
 ) with (fillfactor = 70);
 
+-- Ids and digests in binary; who wakes only where somebody does; the usual meta not at all. The predecessor's digest is its own row's.
 create table n17q.events (
-  tenant text not null,
-  stream text not null,
+  position bigint not null,
+  recorded_at bigint not null,
   revision integer not null,
   lane smallint not null,
-  position bigint not null,
-  event_id text not null,
-  type text not null,
-  class text not null,
-  wake text not null,
   schema_version smallint not null,
+  event_id uuid not null,
+  append_id uuid not null,
+  tenant text not null,
+  stream text not null,
+  type text not null,
+  wake text,
+  digest bytea not null,
+  request_digest bytea,
   data text not null,
-  meta text not null,
+  meta text,
   trace text,
-  append_id text not null,
-  request_digest text,
-  recorded_at bigint not null,
-  previous text not null,
-  digest text not null,
   primary key (tenant, stream, revision)
 );
 create unique index events_by_position on n17q.events (lane, position);

@@ -3,7 +3,7 @@ import { canonicalOnce, type AppendOutcome } from '@n17q/contracts';
 import { DIMENSIONS } from '@n17q/domain';
 import type { PreparedAppend } from '../ports.js';
 import { bytesOf, sealedRevision, REFUSAL_OF } from '../prepared.js';
-import { classOf, metaOf, positionText } from '../row.js';
+import { metaOf, positionText } from '../row.js';
 import { pack, type LastPack, type Packed } from './section-pack.js';
 
 /** An append with its texts made, so that nothing about it can fail once it is queued. */
@@ -35,8 +35,8 @@ export function encode(prepared: PreparedAppend, last?: LastPack): EncodedAppend
 }
 
 const TYPES = [
-  'smallint', 'text[]', 'text[]', 'integer[]', 'text[]', 'text[]', 'integer[]', 'text[]', 'text[]', 'bigint[]', 'bigint[]', 'text[]', 'text[]', 'text',
-  'integer[]', 'integer[]', 'text[]', 'text[]', 'text[]', 'text[]', 'smallint[]', 'text[]', 'text[]', 'text[]', 'text[]', 'text[]',
+  'smallint', 'text[]', 'text[]', 'integer[]', 'uuid[]', 'text[]', 'integer[]', 'text[]', 'text[]', 'bigint[]', 'bigint[]', 'text[]', 'text[]', 'text',
+  'integer[]', 'integer[]', 'uuid[]', 'text[]', 'text[]', 'smallint[]', 'text[]', 'text[]', 'text[]', 'text[]',
   'integer[]', 'text[]', 'text[]', 'bigint[]', 'text[]', 'integer[]', 'text[]', 'text[]',
   'integer[]', 'integer[]', 'text[]', 'integer[]', 'integer[]', 'text[]', 'integer[]', 'text[]', 'text[]',
 ] as const;
@@ -45,7 +45,7 @@ export const APPEND_STATEMENT = `select item, outcome, revision, head, recorded_
 
 export function batchArguments(items: readonly EncodedAppend[], lane: number, foldSchema: string): unknown[] {
   const i = { tenant: [] as string[], stream: [] as string[], expected: [] as number[], append: [] as string[], digest: [] as string[], count: [] as number[], previous: [] as string[], head: [] as string[], recorded: [] as number[], until: [] as (number | null)[], snapshot: [] as (string | null)[], extra: [] as (string | null)[] };
-  const e = { item: [] as number[], off: [] as number[], id: [] as string[], type: [] as string[], cls: [] as string[], wake: [] as string[], schema: [] as number[], data: [] as string[], meta: [] as string[], trace: [] as (string | null)[], previous: [] as string[], digest: [] as string[] };
+  const e = { item: [] as number[], off: [] as number[], id: [] as string[], type: [] as string[], wake: [] as (string | null)[], schema: [] as number[], data: [] as string[], meta: [] as (string | null)[], trace: [] as (string | null)[], digest: [] as string[] };
   const n = { item: [] as number[], service: [] as string[], reason: [] as string[], due: [] as number[], waits: [] as (string | null)[] };
   const r = { item: [] as number[], service: [] as string[], reason: [] as string[] };
   const c = { item: [] as number[], cut: [] as number[], checkpoint: [] as string[], version: [] as number[], sealed: [] as number[], digest: [] as string[], base: [] as (number | null)[], holds: [] as string[], body: [] as string[] };
@@ -55,8 +55,8 @@ export function batchArguments(items: readonly EncodedAppend[], lane: number, fo
     i.previous.push(p.rows[0]?.previous ?? ''); i.head.push(p.rows[last]?.digest ?? ''); i.recorded.push(p.rows[0]?.recordedAt ?? 0); i.until.push(p.validUntil ?? null);
     i.snapshot.push(p.snapshot ?? null); i.extra.push(extra);
     for (const [off, row] of p.rows.entries()) {
-      e.item.push(at + 1); e.off.push(off + 1); e.id.push(row.eventId); e.type.push(row.type); e.cls.push(classOf(row.type)); e.wake.push(off === last ? p.wake : 'none');
-      e.schema.push(row.schemaVersion); e.data.push(data[off] as string); e.meta.push(metaOf(row)); e.trace.push(row.trace === undefined ? null : JSON.stringify(row.trace)); e.previous.push(row.previous); e.digest.push(row.digest);
+      e.item.push(at + 1); e.off.push(off + 1); e.id.push(row.eventId); e.type.push(row.type); e.wake.push(off === last && p.wake !== 'none' ? p.wake : null);
+      e.schema.push(row.schemaVersion); e.data.push(data[off] as string); e.meta.push(metaOf(row)); e.trace.push(row.trace === undefined ? null : JSON.stringify(row.trace)); e.digest.push(row.digest);
     }
     for (const need of p.needs.upsert) { n.item.push(at + 1); n.service.push(need.service); n.reason.push(need.reason); n.due.push(Math.trunc(need.dueAt)); n.waits.push(need.waitsFor); }
     if (p.checkpoint !== undefined && packed !== null) {
@@ -67,7 +67,7 @@ export function batchArguments(items: readonly EncodedAppend[], lane: number, fo
   }
   const arrays = [
     i.tenant, i.stream, i.expected, i.append, i.digest, i.count, i.previous, i.head, i.recorded, i.until, i.snapshot, i.extra,
-    e.item, e.off, e.id, e.type, e.cls, e.wake, e.schema, e.data, e.meta, e.trace, e.previous, e.digest,
+    e.item, e.off, e.id, e.type, e.wake, e.schema, e.data, e.meta, e.trace, e.digest,
     n.item, n.service, n.reason, n.due, n.waits, r.item, r.service, r.reason,
     c.item, c.cut, c.checkpoint, c.version, c.sealed, c.digest, c.base, c.holds, c.body,
   ].map(arrayLiteral);

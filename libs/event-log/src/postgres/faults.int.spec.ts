@@ -14,6 +14,7 @@ import { VIEW } from './reads.sql.js';
 import { PostgresEventStore, type PostgresStoreOptions } from './store.js';
 
 const TENANT: TenantId = 'crowd';
+const ANOTHER = '00000000-0000-4000-8000-000000000001';
 
 /** Many writers that record what they saw. */
 class Crowd {
@@ -75,7 +76,7 @@ class Crowd {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
     try {
-      const rows = (await client.query<FinalRow>('select stream as run, revision, position::text as position, event_id as "eventId", append_id as "appendId", digest from n17q.events order by position')).rows;
+      const rows = (await client.query<FinalRow>(`select stream as run, revision, position::text as position, event_id as "eventId", append_id as "appendId", encode(digest, 'hex') as digest from n17q.events order by position`)).rows;
       return judgeHistory(this.recorders.flatMap((r) => r.operations), rows);
     } finally {
       await client.end();
@@ -161,7 +162,7 @@ describe('the event store when Postgres or the way to it fails', () => {
     const lost = await draft(store, t, run, { facts: [note('lost answer')] });
     proxy.dropReplies(true);
     await expect(store.append(lost)).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', mayHaveActed: true });
-    const later = await store.append({ ...lost, appendId: 'another', rows: lost.rows.map((r) => ({ ...r, appendId: 'another' })) as EventRow[] });
+    const later = await store.append({ ...lost, appendId: ANOTHER, rows: lost.rows.map((r) => ({ ...r, appendId: ANOTHER })) as EventRow[] });
     expect(later.kind).toBe('busy');
     proxy.restore();
     expect(await until(async () => { const o = await store.append(lost); return o.kind === 'busy' ? null : o; }, { withinMs: 15_000, what: 'an answer' })).toMatchObject({ kind: 'appended', fresh: false, last: 2 });

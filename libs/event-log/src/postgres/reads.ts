@@ -15,7 +15,7 @@ import {
 } from '../store-port.js';
 import * as sql from './reads.sql.js';
 import { unpacker, type PackRow } from './section-pack.js';
-import { eventFrom, type EventColumns } from '../row.js';
+import { classOf, eventFrom, type EventColumns } from '../row.js';
 
 interface OpenRow { readonly effect: string; readonly stream: string; readonly tool: string; readonly target: string; readonly fields: OpenEffect['scope']['fields']; readonly kind: string; readonly stage: string; readonly generation: string }
 interface NeedRow { readonly tenant: string; readonly stream: string; readonly service: string; readonly reason: string; readonly due_at: string; readonly waits_for: string | null }
@@ -50,7 +50,7 @@ export class PostgresReads implements EventStoreReads {
   }
   async readByPosition(lane: number, after: number, limit: number): Promise<readonly PositionedEvent[]> {
     const rows = await this.#rows<EventColumns>('events_by_position', sql.EVENTS_BY_POSITION, [lane, after, Math.min(limit, PAGE_EVENTS_MAX), PAGE_BYTES_MAX]);
-    return rows.map((r) => ({ event: eventFrom(r), position: Number(r.position), class: r.class as PositionedEvent['class'], wake: r.wake }));
+    return rows.map((r) => ({ event: eventFrom(r), position: Number(r.position), class: classOf(r.type), wake: r.wake ?? 'none' }));
   }
   decisionView(query: DecisionQuery): Promise<DecisionView> {
     return this.#view(query, 'all');
