@@ -21,16 +21,16 @@ export async function prepareInserts(url) {
   await c.end();
 }
 
-export const insertsPerSecond = async (url, seconds) => Number(await outputOf(process.execPath, [join(import.meta.dirname, 'inserts.mjs'), url, String(seconds)]));
+export const insertsPerSecond = async (url, seconds, connections = 32) => Number(await outputOf(process.execPath, [join(import.meta.dirname, 'inserts.mjs'), url, String(seconds), String(connections)]));
 
 export const hasPgbench = () => spawnSync('pgbench', ['--version']).status === 0;
 
-/** The same insert by pgbench with 32 clients; null when it cannot be had. */
-export async function pgbenchPerSecond(url, seconds, dir) {
+/** The same insert by pgbench; null when it cannot be had. */
+export async function pgbenchPerSecond(url, seconds, dir, clients = 32) {
   const script = join(dir, 'insert.sql');
   writeFileSync(script, `insert into bench_inserts (body) values ('${'x'.repeat(300)}');\n`);
   const u = new URL(url);
-  const args = ['-n', '-M', 'prepared', '-c', '32', '-j', '2', '-T', String(Math.max(1, Math.round(seconds))), '-f', script, '-h', u.hostname, '-p', u.port, '-U', decodeURIComponent(u.username), u.pathname.slice(1)];
+  const args = ['-n', '-M', 'prepared', '-c', String(clients), '-j', String(Math.min(2, clients)), '-T', String(Math.max(1, Math.round(seconds))), '-f', script, '-h', u.hostname, '-p', u.port, '-U', decodeURIComponent(u.username), u.pathname.slice(1)];
   const out = await outputOf('pgbench', args, { PGPASSWORD: decodeURIComponent(u.password) }).catch(() => '');
   const tps = /tps = ([\d.]+)/.exec(out)?.[1];
   return tps === undefined ? null : Number(tps);

@@ -66,19 +66,25 @@ async function appendRounds(site, base) {
   return rounds;
 }
 
+/** Commits of one small row per second by so many clients: what a turn is measured against. */
+const commitsPerSecond = async (site, bare, clients) => (hasPgbench() ? await pgbenchPerSecond(bare, SIZE.seconds, site.sandbox.dir, clients) : null) ?? insertsPerSecond(bare, SIZE.seconds, clients);
+
 async function turnParts(site, api) {
   const found = {};
+  const bare = await site.sandbox.database();
+  await prepareInserts(bare);
   for (const separate of [false, true]) {
     const name = separate ? 'separate' : 'together';
     const services = await startServices(site, REACTORS, separate, `turn-${name}`);
     try {
       const world = await openWorld(site, api, `turn-${name}`, { turns: SIZE.turns });
+      const commits = { alone: await commitsPerSecond(site, bare, 1), many: await commitsPerSecond(site, bare, 16) };
       const alone = await goRuns(world, 1, 120_000);
       await world.close();
       const crowd = await openWorld(site, api, `turns-${name}`, { turns: SIZE.turnsOfMany });
       const many = await goRuns(crowd, SIZE.many, 240_000);
       await crowd.close();
-      found[name] = { alone: breakdown(alone.events), many: { ...breakdown(many.events), perSecond: turnsPerSecond(many.events), eventsPerSecond: many.events.reduce((n, e) => n + e.length, 0) / many.seconds } };
+      found[name] = { commits, alone: breakdown(alone.events), many: { ...breakdown(many.events), perSecond: turnsPerSecond(many.events), eventsPerSecond: many.events.reduce((n, e) => n + e.length, 0) / many.seconds } };
       say(`turns ${name}: alone ${found[name].alone.turn.toFixed(1)} ms, ${SIZE.many} runs ${found[name].many.perSecond.toFixed(0)}/s`);
     } finally {
       await services.stop();
