@@ -204,7 +204,7 @@ begin
         if r.outcome is not null then outcome := r.outcome; facts := r.facts::text; end if;
       end if;
       if outcome is null then
-        perform n17q.apply_extra(i_tenant[i], i_stream[i], x);
+        if x ?| array['debit', 'contents', 'removeEffects', 'upsertEffects', 'eraseContents'] then perform n17q.apply_extra(i_tenant[i], i_stream[i], x); end if;
         if x ? 'releases' then releasing := true; end if;
       end if;
     end if;
