@@ -1,5 +1,5 @@
 /** Loads what the permitted context names and puts it together for the adapter. Rows: CTX-4, CTX-8, CON-1, CON-4. */
-import { loadEntry, type GenerationPlan, type LineageEntry, type OfferedTool, type OpaquePiece, type ProviderAccount, type RunState, type StoredEntry, type StoredOutput, refsOfEntry } from '@n17q/domain';
+import { loadEntry, type ContentRef, type GenerationPlan, type LineageEntry, type OfferedTool, type OpaquePiece, type ProviderAccount, type RunState, type StoredEntry, type StoredOutput, refsOfEntry } from '@n17q/domain';
 import { ContentGone } from '@n17q/event-log';
 import type { GatewayPorts } from './ports.js';
 
@@ -10,17 +10,19 @@ export async function assemble(p: GatewayPorts, s: RunState, account: ProviderAc
   const l = s.lineage;
   const g = s.generation;
   if (l === null || g === null) return { code: 'NO_CONTEXT', reason: 'there is no compiled context', facts: {} };
-  const texts = new Map(await p.log.texts(s.tenant, [g.system, g.tools, ...l.items.map((x) => (x.kind === 'said' ? x.entry : x.output))]));
+  const named = [g.system, g.tools, ...l.items.map((x) => (x.kind === 'said' ? x.entry : x.output))];
+  await asked(p, s, [...named, ...l.items.flatMap((x) => (x.kind === 'said' ? [] : x.continuations.map((c) => c.sealed)))]);
+  const texts = new Map(await p.log.texts(s.tenant, named));
   const parsed = l.items.map((x) => (x.kind === 'said' ? { kind: 'said' as const, entry: JSON.parse(texts.get(x.entry.commitment) as string) as StoredEntry } : { kind: 'output' as const, item: x, output: JSON.parse(texts.get(x.output.commitment) as string) as StoredOutput }));
   for (const [k, v] of await p.log.texts(s.tenant, parsed.flatMap((x) => (x.kind === 'said' ? refsOfEntry(x.entry) : [])))) texts.set(k, v);
 
   const entries: LineageEntry[] = [];
   const pieces = new Map<string, OpaquePiece[]>();
-  let asked: StoredOutput | undefined;
+  let before: StoredOutput | undefined;
   for (const x of parsed) {
-    if (x.kind === 'said') { entries.push(loadEntry(x.entry, texts, asked)); continue; }
+    if (x.kind === 'said') { entries.push(loadEntry(x.entry, texts, before)); continue; }
     entries.push({ kind: 'output', generation: x.item.generation, parts: x.output.parts });
-    asked = x.output;
+    before = x.output;
     const own: OpaquePiece[] = [];
     for (const c of x.item.continuations) {
       const opened = await openPiece(p, s, account, x.item.generation, c);
@@ -30,6 +32,11 @@ export async function assemble(p: GatewayPorts, s: RunState, account: ProviderAc
     if (own.length > 0) pieces.set(x.item.generation, own);
   }
   return { plan: { system: texts.get(g.system.commitment) as string, tools: JSON.parse(texts.get(g.tools.commitment) as string) as readonly OfferedTool[], entries, outputTokensMax: g.tokensMax.output }, pieces };
+}
+
+/** One question to the store for all that is known to be needed; what is gone is said by whoever needs it. */
+async function asked(p: GatewayPorts, s: RunState, refs: readonly ContentRef[]): Promise<void> {
+  try { await p.log.bytes(s.tenant, refs); } catch (e) { if (!(e instanceof ContentGone)) throw e; }
 }
 
 type Handle = Extract<NonNullable<RunState['lineage']>['items'][number], { kind: 'output' }>['continuations'][number];

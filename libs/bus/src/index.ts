@@ -14,7 +14,7 @@ export { request, type RemoteFault, type RequestOptions, type RequestOutcome } f
 export { serve, type Endpoint, type RequestContext, type RequestHandler, type ServeOptions, type Serving } from './serve.js';
 export { PROJECTION_BYTES_MAX, fromWire, toWire, type RunEventHead, type RunEventMessage, type WireMessage } from './message.js';
 export { inspectProvisioning, provision, type Drift, type ProvisionOptions, type ProvisionReport } from './provision.js';
-export { WINDOW_MAX, lastMessage, publishWindow, type LastMessage, type WindowFailure, type WindowResult } from './relay.js';
+export { WINDOW_MAX, fromEnd, lastMessage, publishWindow, type LastMessage, type WindowFailure, type WindowResult } from './relay.js';
 export { RunQueue } from './run-queue.js';
 export type { DeadLetter, IntakeNotice, RunEvent } from './intake.js';
 export type { PullState } from './pull.js';

@@ -11,7 +11,7 @@ import { headers, type MsgHdrs } from 'nats';
 import { parseRunEventSubject, runEventSubject, type EventClass, type Wake } from './names.js';
 import type { TraceHeaders } from './trace.js';
 
-export const PROJECTION_BYTES_MAX = 65_536;
+export const PROJECTION_BYTES_MAX = 8 * 1024;
 
 export interface RunEventMessage {
   readonly eventId: string;

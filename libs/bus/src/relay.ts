@@ -104,3 +104,14 @@ export async function lastMessage(bus: Bus): Promise<LastMessage> {
     throw new BusFault('TIMEOUT', `the stream could not be read: ${messageOf(error)}`, false, { cause: error });
   }
 }
+
+/** What the stream holds, newest first, of ours alone. Rejects when the bus does not answer. */
+export async function* fromEnd(bus: Bus): AsyncIterable<RunEventHead> {
+  const jsm = await bus.nc.jetstreamManager({ checkAPI: false });
+  const { state } = await jsm.streams.info(RUN_EVENTS_STREAM);
+  for (let seq = state.last_seq; seq >= state.first_seq && state.messages > 0; seq--) {
+    const m = await jsm.streams.getMessage(RUN_EVENTS_STREAM, { seq });
+    const head = fromWire(m.subject, m.header);
+    if (head !== undefined) yield head;
+  }
+}

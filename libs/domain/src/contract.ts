@@ -4,7 +4,6 @@
  *
  * Rows: EFF-1, EFF-3, EFF-4, EFF-5, EFF-6.
  */
-import type { Json } from './json.js';
 
 export const CONTRACT_KINDS = ['read-only', 'contained', 'idempotent', 'keyed', 'queryable', 'neither'] as const;
 export type ContractKind = (typeof CONTRACT_KINDS)[number];

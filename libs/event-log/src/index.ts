@@ -15,7 +15,6 @@ export { emptyStore, type HeldStore } from './memory/state.js';
 export { BusStore, contentToWire, persistently, StoreUnreachable, type WireStoredContent } from './service/bus-store.js';
 export { Relay, type RelayBus, type RelayOptions, type RelayState } from './relay/relay.js';
 export { MemoryRelayLedger, PostgresRelayLedger, type RelayLedger } from './relay/ledger.js';
-export { PROJECTION_BYTES_MAX, relayMessageOf, placeOf, type RelayMessage } from './relay/message.js';
 export { type BusTail, type LastMessage, type RelayAlarm } from './relay/audit.js';
 export { relayBus, startRelay, type StartRelayOptions } from './relay/start.js';
 export { examine, type Examination, type Finding } from './doctor/examine.js';

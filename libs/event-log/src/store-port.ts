@@ -62,7 +62,7 @@ export interface Suspect { readonly tenant: TenantId; readonly stream: StreamId;
 export interface DueNeed extends Need { readonly tenant: TenantId; readonly stream: StreamId }
 /** A place in the order of due needs. */
 export type NeedAt = Pick<DueNeed, 'dueAt' | 'tenant' | 'stream' | 'reason'>;
-export interface PositionedEvent { readonly event: EventEnvelope; readonly position: number; readonly class: EventClass; readonly wake: string }
+export interface PositionedEvent { readonly event: EventEnvelope; readonly position: number; readonly class: EventClass; readonly wake: PreparedAppend['wake'] }
 export interface ListedRun { readonly stream: StreamId; readonly revision: number; readonly head: Digest; readonly createdAt: number }
 export interface StoredCheckpoint { readonly checkpoint: string; readonly version: number; readonly cut: number; readonly sealedRevision: number; readonly manifest: string; readonly manifestDigest: Digest }
 export interface ArtifactEntry { readonly tenant: TenantId; readonly stream: StreamId | null; readonly ref: ContentRef; readonly salt: Uint8Array | null; readonly state: 'pending' | 'complete' }

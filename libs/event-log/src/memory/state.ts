@@ -1,13 +1,13 @@
 /** What the store in memory holds. One of these is one database. */
-import type { ContentClass, EventClass, EventEnvelope } from '@n17q/domain';
+import type { ContentClass } from '@n17q/domain';
 import type { Need } from '@n17q/contracts';
-import type { StoredCheckpoint, Suspect, TenantOpenEffect } from '../store-port.js';
+import type { PositionedEvent, StoredCheckpoint, Suspect, TenantOpenEffect } from '../store-port.js';
 
 export interface HeldAppend { readonly requestDigest: string; readonly first: number; readonly count: number }
 export interface HeldStream {
   readonly stream: string;
   readonly createdAt: number;
-  readonly events: { readonly event: EventEnvelope; readonly position: number; readonly class: EventClass; readonly wake: string }[];
+  readonly events: PositionedEvent[];
   readonly appends: Map<string, HeldAppend>;
   readonly checkpoints: Map<number, StoredCheckpoint>;
   /** Digests of each checkpoint's sections, by cut. */

@@ -5,7 +5,7 @@
  * Rows: RUN-1, RUN-4, EFF-6.
  */
 import { canonical, type AppendOutcome, type Need } from '@n17q/contracts';
-import { NOTHING, waitCovered, type Amounts, type Digest, type EventEnvelope, type ServiceName, type StreamId, type TenantId } from '@n17q/domain';
+import { NOTHING, waitCovered, type Amounts, type EventEnvelope, type ServiceName, type StreamId, type TenantId } from '@n17q/domain';
 import type { PreparedAppend, StoredContent, StreamHead } from '../ports.js';
 import { positioned } from '../row.js';
 import { checkReadable } from '../readable.js';

@@ -50,7 +50,7 @@ export class PostgresReads implements EventStoreReads {
   }
   async readByPosition(lane: number, after: number, limit: number): Promise<readonly PositionedEvent[]> {
     const rows = await this.#rows<EventColumns>('events_by_position', sql.EVENTS_BY_POSITION, [lane, after, Math.min(limit, PAGE_EVENTS_MAX), PAGE_BYTES_MAX]);
-    return rows.map((r) => ({ event: eventFrom(r), position: Number(r.position), class: classOf(r.type), wake: r.wake ?? 'none' }));
+    return rows.map((r) => ({ event: eventFrom(r), position: Number(r.position), class: classOf(r.type), wake: (r.wake ?? 'none') as PositionedEvent['wake'] }));
   }
   decisionView(query: DecisionQuery): Promise<DecisionView> {
     return this.#view(query, 'all');

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import type { RunEventMessage } from '@n17q/bus';
 import { until } from '@n17q/testing';
 import { appended } from '../conformance/case.js';
 import { draft, newRun, newTenant, prepare } from '../conformance/draft.js';
@@ -7,15 +8,14 @@ import { MemoryEventStore } from '../memory/store.js';
 import type { EventRow, PreparedAppend } from '../ports.js';
 import type { LastMessage, RelayAlarm } from './audit.js';
 import { MemoryRelayLedger } from './ledger.js';
-import type { RelayMessage } from './message.js';
 import { Relay, type RelayBus, type RelayOptions } from './relay.js';
 
 /** A stream that keeps what it acknowledged, in order, and can be told to fail at a message. */
 class Stream implements RelayBus {
-  messages: RelayMessage[] = [];
+  messages: RunEventMessage[] = [];
   missing = false;
-  failAt: (m: RelayMessage) => boolean = () => false;
-  async publishWindow(window: readonly RelayMessage[]): Promise<{ acked: number; failure?: { code: string; detail: string } }> {
+  failAt: (m: RunEventMessage) => boolean = () => false;
+  async publishWindow(window: readonly RunEventMessage[]): Promise<{ acked: number; failure?: { code: string; detail: string } }> {
     if (this.missing) return { acked: 0, failure: { code: 'STREAM_MISSING', detail: 'gone' } };
     const at = window.findIndex(this.failAt);
     const stored = at === -1 ? window : window.slice(0, at);
@@ -26,7 +26,7 @@ class Stream implements RelayBus {
     const last = this.messages.at(-1);
     return this.missing ? { kind: 'stream-missing' } : last === undefined ? { kind: 'empty' } : { kind: 'message', head: last };
   }
-  async *fromEnd(): AsyncIterable<RelayMessage> { await Promise.resolve(); yield* this.messages.toReversed(); }
+  async *fromEnd(): AsyncIterable<RunEventMessage> { await Promise.resolve(); yield* this.messages.toReversed(); }
   get positions(): number[] { return this.messages.map((m) => Number(m.position.split(':')[1])); }
 }
 

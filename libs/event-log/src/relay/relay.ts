@@ -12,15 +12,16 @@
  * Rows: RUN-4, SVC-1, SVC-4, OPS-2.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { RunEventMessage } from '@n17q/bus';
 import { failpoint } from '@n17q/platform';
 import type { EventStorePort, PositionedEvent } from '../store-port.js';
 import { audit, type BusTail, type LastMessage, type RelayAlarm } from './audit.js';
 import type { RelayLedger } from './ledger.js';
-import { relayMessageOf, type RelayMessage } from './message.js';
+import { messageOf } from './message.js';
 
 /** The bus as the relay needs it. `publishWindow` never rejects for trouble on the bus; `lastMessage` may. */
 export interface RelayBus {
-  publishWindow(messages: readonly RelayMessage[]): Promise<{ readonly acked: number; readonly failure?: { readonly code: string; readonly detail: string } }>;
+  publishWindow(messages: readonly RunEventMessage[]): Promise<{ readonly acked: number; readonly failure?: { readonly code: string; readonly detail: string } }>;
   lastMessage(): Promise<LastMessage>;
   /** What the stream holds, newest first; asked only when the store lost events. */
   fromEnd(): AsyncIterable<BusTail>;
@@ -173,7 +174,7 @@ export class Relay {
     const { bus, windowMax } = this.#o;
     const { events, read } = await this.#next(windowMax);
     if (events.length === 0) return { more: false };
-    const { acked, failure } = await bus.publishWindow(events.map(relayMessageOf));
+    const { acked, failure } = await bus.publishWindow(events.map(messageOf));
     failpoint('relay.after-publish-before-cursor');
     this.#cursor = events[acked - 1]?.position ?? this.#cursor;
     this.#published += acked;

@@ -1,22 +1,14 @@
 /** The relay of a store process: on the real bus, woken by its own commits and by the bus coming back. */
-import { RUN_EVENTS_STREAM, fromWire, lastMessage, publishWindow, type Bus, type RunEventMessage } from '@n17q/bus';
+import { fromEnd, lastMessage, publishWindow, type Bus } from '@n17q/bus';
 import type { PositionedEvent } from '../store-port.js';
 import type { RelayAlarm } from './audit.js';
 import type { RelayLedger } from './ledger.js';
 import { Relay, type RelayBus, type RelayOptions } from './relay.js';
 
 export const relayBus = (bus: Bus, timeoutMs = 5000): RelayBus => ({
-  publishWindow: (messages) => publishWindow(bus, messages as readonly RunEventMessage[], timeoutMs),
+  publishWindow: (messages) => publishWindow(bus, messages, timeoutMs),
   lastMessage: () => lastMessage(bus),
-  fromEnd: async function* () {
-    const jsm = await bus.nc.jetstreamManager({ checkAPI: false });
-    const { state } = await jsm.streams.info(RUN_EVENTS_STREAM);
-    for (let seq = state.last_seq; seq >= state.first_seq && state.messages > 0; seq--) {
-      const m = await jsm.streams.getMessage(RUN_EVENTS_STREAM, { seq });
-      const head = fromWire(m.subject, m.header);
-      if (head !== undefined) yield head;
-    }
-  },
+  fromEnd: () => fromEnd(bus),
 });
 
 export interface StartRelayOptions extends Omit<RelayOptions, 'bus' | 'store' | 'onAlarm'> {
