@@ -17,7 +17,7 @@ import type { Json } from './json.js';
 import type { CapabilityProfile, OfferedTool, Route } from './provider.js';
 import { quote, stateNow, word } from './state-now.js';
 import { sameRoute } from './tenant.js';
-import type { Registry } from './tool.js';
+import { offers, type Registry } from './tool.js';
 
 export const COMPILER_VERSION = 1;
 /** A token is at least this many bytes in the texts that we send; the estimate errs on the safe side. */
@@ -76,9 +76,9 @@ export function systemText(s: RunState): string {
   ].join('\n');
 }
 
-/** Only tools of the registry, only those that the task names (all, if it names none), in the registry's order (keeps K4). */
+/** Only tools of the registry, only those that the run offers, in the registry's order (keeps K4). */
 export const offeredTools = (s: RunState, r: Registry): readonly OfferedTool[] =>
-  r.tools.filter((t) => s.task === null || s.task.tools.length === 0 || s.task.tools.includes(t.name)).map((t) => ({ name: t.name, description: t.description, schema: t.schema }));
+  r.tools.filter((t) => offers(s, t)).map((t) => ({ name: t.name, description: t.description, schema: t.schema }));
 
 /** Contents that `compile` will read, given whether it will have to tell the story again. */
 export function textsForCompile(s: RunState): readonly ContentRef[] {

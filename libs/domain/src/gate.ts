@@ -24,7 +24,7 @@ import type { Route } from './provider.js';
 import { isDisproved, queued, unresolvedOf, type Approval, type RunState } from './run.js';
 import { overlaps } from './scope.js';
 import { modelOf, rolesOf, sameRoute, tenantRevisions, type PolicyDocument, type TenantState } from './tenant.js';
-import { stillMapped, toolNamed } from './tool.js';
+import { offers, stillMapped, toolNamed } from './tool.js';
 import { whoseMove } from './turn.js';
 
 export interface DecisionView {
@@ -87,7 +87,7 @@ function objections(j: Judging, e: Effect): { readonly deny: No } | { readonly a
   if (view.tenant.registry === null) return { deny: no('REGISTRY_UNAVAILABLE', 'no tool registry is published: nothing can be permitted') };
   const tool = toolNamed({ revision: view.tenant.registry.revision, tools: view.tenant.registry.document.tools }, e.tool);
   if (tool === undefined || !stillMapped(tool, e.mapping) || tool.mappingRevision !== e.mapping.mappingRevision || tool.target !== e.scope.target || j.ports.digest(tool.contract as unknown as Json) !== j.ports.digest(e.contract as unknown as Json)) return { deny: no('TOOL_NOT_MAPPED', `tool ${e.tool} is no longer the tool that the call was made for`, { pinned: { ...e.mapping } }) };
-  if (s.task !== null && s.task.tools.length > 0 && !s.task.tools.includes(e.tool)) return { deny: no('TOOL_NOT_OFFERED', `tool ${e.tool} is not among the tools of this run`) };
+  if (!offers(s, tool)) return { deny: no('TOOL_NOT_OFFERED', `tool ${e.tool} is not among the tools of this run`) };
   if (e.world.kind !== s.world.kind || e.world.kind !== 'real') return { deny: no('NO_RECORDING', 'the world of this run is simulated and has no recording for this call') };
   if (e.attempts.length >= policy.attemptsMax) return { deny: no('ATTEMPTS_EXHAUSTED', `${e.attempts.length} attempts were made; the policy allows ${policy.attemptsMax}`, { attempts: e.attempts.length }) };
   const ask: string[] = [];

@@ -15,7 +15,7 @@ import type { Json } from './json.js';
 import { ownRecoveries } from './needs.js';
 import { permitStale } from './permit.js';
 import { isDisproved, queued, type OpenCall, type RunState } from './run.js';
-import { toolNamed, type Registry, type ToolMapping } from './tool.js';
+import { offers, toolNamed, type Registry, type ToolMapping } from './tool.js';
 
 export type Validated = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly issues: string };
 export type PlannedCall =
@@ -28,7 +28,7 @@ export function planCalls(s: RunState, registry: Registry | null, argsOf: (c: Op
     if (registry === null) return { kind: 'refused', call, code: 'REGISTRY_UNAVAILABLE', reason: 'no tool registry is published' };
     const tool = toolNamed(registry, call.tool);
     if (tool === undefined) return { kind: 'refused', call, code: 'UNKNOWN_TOOL', reason: 'no tool of this name is registered' };
-    if (s.task !== null && s.task.tools.length > 0 && !s.task.tools.includes(tool.name)) return { kind: 'refused', call, code: 'TOOL_NOT_OFFERED', reason: 'this run does not offer the tool' };
+    if (!offers(s, tool)) return { kind: 'refused', call, code: 'TOOL_NOT_OFFERED', reason: 'this run does not offer the tool' };
     const args = call.args === null ? undefined : argsOf(call);
     if (args === undefined) return { kind: 'refused', call, code: 'ARGUMENTS_NOT_JSON', reason: 'the arguments are not valid JSON' };
     const v = validate(tool, args);

@@ -8,7 +8,7 @@ import type { ContentClass, ContentRef } from './content.js';
 import type { EffectContract } from './contract.js';
 import { imagined } from './draft.js';
 import { asJson } from './entry.js';
-import { fact, type EventData, type EventEnvelope, type Fact } from './events.js';
+import { fact, type EventData, type EventEnvelope, type Fact, type WorkspaceRef } from './events.js';
 import { eligibleRoute, judge, type DecisionView } from './gate.js';
 import { judgeAppend, type Judged, type Refused } from './guard.js';
 import type { Actor, Digest, ServiceName } from './ids.js';
@@ -50,7 +50,7 @@ export const CONTRACTS: { readonly [tool: string]: EffectContract } = {
 export const toolOf = (name: string): ToolMapping => ({ name, description: name, server: 's', schema: {}, schemaDigest: digest({}), mappingRevision: 1, contract: CONTRACTS[name] as EffectContract, scopeFields: ['what'], target: name, connector: { kind: 'http', config: {} }, timeoutMs: 1000, outputBytesMax: 1000, costUsdMicros: 1 });
 export const OP: Actor = { kind: 'person', id: 'olga' };
 
-export interface HistoryOptions { readonly budget?: Amounts; readonly balance?: Amounts; readonly whenDone?: 'end' | 'await-input'; readonly changePolicy?: 'allow' | 'review' | 'forbid'; readonly retention?: 'standard' | 'metadata-only'; readonly constraints?: readonly string[]; readonly tools?: readonly string[]; readonly goal?: string }
+export interface HistoryOptions { readonly budget?: Amounts; readonly balance?: Amounts; readonly whenDone?: 'end' | 'await-input'; readonly changePolicy?: 'allow' | 'review' | 'forbid'; readonly retention?: 'standard' | 'metadata-only'; readonly constraints?: readonly string[]; readonly tools?: readonly string[]; readonly goal?: string; readonly workspace?: WorkspaceRef | null }
 const RICH: Amounts = { usd_micros: 1_000_000, tokens: 1_000_000, calls: 100 };
 
 export class History {
@@ -70,7 +70,7 @@ export class History {
     };
     const goal = this.content(o.goal ?? 'the goal', 'input');
     this.must('api', [
-      fact('run.created', { goal, title: 't', retention: o.retention ?? 'standard', world: { kind: 'real' }, budget: o.budget ?? RICH, constraints: o.constraints ?? ['be careful'], tools: o.tools ?? [], workspace: null, whenDone: o.whenDone ?? 'end', changePolicy: o.changePolicy ?? 'allow' }),
+      fact('run.created', { goal, title: 't', retention: o.retention ?? 'standard', world: { kind: 'real' }, budget: o.budget ?? RICH, constraints: o.constraints ?? ['be careful'], tools: o.tools ?? [], workspace: o.workspace ?? null, whenDone: o.whenDone ?? 'end', changePolicy: o.changePolicy ?? 'allow' }),
       fact('input.received', { text: goal }),
     ], OP);
   }

@@ -1,6 +1,7 @@
 /** What is due and what its service says to it: a need that is answered with nothing holds up everybody behind it. */
 import { describe, expect, it } from '@jest/globals';
-import { fact, type Fact } from './events.js';
+import { offeredTools } from './compile.js';
+import { fact, type Fact, type WorkspaceRef } from './events.js';
 import { LETTER_PAUSE_MS, needsOf, PERMITS_UNUSED_MAX, waitCovered } from './needs.js';
 import { planCalls, startable } from './reconcile.js';
 import { History, OP, POLICY, ROUTE, toolOf } from './spec-kit.js';
@@ -18,6 +19,7 @@ function idleLooks(h: History, ms: number, steps: number): number {
   }
   return idle;
 }
+const WORKSPACE: WorkspaceRef = { base: 'b'.repeat(40), tree: { commitment: `c1.${'0'.repeat(64)}`, bytes: 2, class: 'workspace', media: 'application/json' } };
 const workspaceTool = (name: string) => ({ ...toolOf('box'), name, target: name, connector: { kind: 'workspace' as const, config: {} } });
 
 describe('a run that the tenant\'s budget blocks', () => {
@@ -90,12 +92,18 @@ describe('calls without a registry', () => {
 });
 
 describe('tools that hold the workspace', () => {
-  function two(): History {
-    const h = new History();
+  function two(workspace: WorkspaceRef | null = WORKSPACE): History {
+    const h = new History({ workspace });
     h.change('registry', { tools: [workspaceTool('one'), workspaceTool('two'), toolOf('read')] });
     h.turn([{ tool: 'one', args: { what: 'a' } }, { tool: 'two', args: { what: 'b' } }, { tool: 'read', args: { what: 'c' } }]);
     return h;
   }
+  it('[TOOL-1] are not offered to a run that has none, and a call of one is refused at once', () => {
+    const h = two(null);
+    expect(offeredTools(h.state, { revision: 1, tools: [workspaceTool('one'), toolOf('read')] }).map((t) => t.name)).toEqual(['read']);
+    expect(h.events.filter((e) => e.type === 'call.refused').map((e) => (e.data as { code: string }).code)).toEqual(['TOOL_NOT_OFFERED', 'TOOL_NOT_OFFERED']);
+    expect(Object.values(h.state.effects).map((e) => e.tool)).toEqual(['read']);
+  });
   it('[RUN-4] go one after the other: who waits is neither startable nor due, and its permit is renewed once its turn has come', () => {
     const h = two();
     expect(startable(h.state, h.now).map((e) => e.tool)).toEqual(['one', 'read']);

@@ -32,6 +32,10 @@ export interface ToolMapping {
 /** Tools that leave a new workspace behind go one after the other: each starts from the state that the one before left. */
 export const holdsOf = (t: ToolMapping): 'workspace' | undefined => (t.connector.kind !== 'http' && !(t.connector.config as { readonly readOnly?: boolean } | null)?.readOnly ? 'workspace' : undefined);
 
+/** Whether a run offers a tool: its task names it (or none at all), and the run has what the tool works on. */
+export const offers = (s: { readonly task: { readonly tools: readonly string[] } | null; readonly workspace: object | null }, t: ToolMapping): boolean =>
+  (s.task === null || s.task.tools.length === 0 || s.task.tools.includes(t.name)) && (t.connector.kind === 'http' || s.workspace !== null);
+
 /** What a request pins. */
 export interface PinnedMapping {
   readonly registryRevision: number;

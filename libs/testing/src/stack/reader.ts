@@ -21,8 +21,8 @@ export function openReader(url: string): StoreReader {
     events: async (tenant, run, after = 0) => (await pool.query<EventColumns>(`select ${EVENT_COLUMNS} from n17q.events e where e.tenant = $1 and e.stream = $2 and e.revision > $3 order by e.revision`, [tenant, `run/${run}`, after])).rows.map(eventFrom),
     texts: async (tenant) => {
       const found: string[] = [];
-      for (const [table, column] of [['events', 'data'], ['events', 'meta'], ['snapshots', 'state']] as const) {
-        found.push(...(await pool.query<{ t: string }>(`select ${column} as t from n17q.${table} where tenant = $1`, [tenant])).rows.map((r) => r.t));
+      for (const [table, column] of [['events', 'data'], ['events', 'meta'], ['events', 'trace'], ['snapshots', 'state']] as const) {
+        found.push(...(await pool.query<{ t: string }>(`select ${column} as t from n17q.${table} where tenant = $1 and ${column} is not null`, [tenant])).rows.map((r) => r.t));
       }
       const packs = await pool.query<PackRow & { readonly stream: string }>('select stream, cut, base, body from n17q.checkpoints where tenant = $1', [tenant]);
       for (const rows of Map.groupBy(packs.rows, (r) => r.stream).values()) {
