@@ -74,7 +74,8 @@ create table n17q.contents (
   primary key (tenant, commitment),
   check (state <> 'erased' or (salt is null and body is null))
 );
-create index contents_of_stream on n17q.contents (tenant, stream);
+-- The stream first: an index that began with the tenant could be chosen, while the table is small, for what is looked up by commitment.
+create index contents_of_stream on n17q.contents (stream, tenant);
 
 -- body: manifest and changed sections, compressed (section-pack.ts), with the text of the checkpoint of cut \`base\` as dictionary.
 -- holds: the first eight bytes of the digests of the sections that are in it.
