@@ -28,16 +28,28 @@ describe('scopes', () => {
       if (overlaps(of(a, f), of(b, g))) expect(overlaps(of(a, f.slice(1)), of(b, g))).toBe(true);
     }));
   });
-  it.each([['42', 42], [' Invoice  7', 'invoice 7'], ['ＡＢＣ', 'abc'], ['7.50', 7.5], [{ b: '1', a: 2 }, { a: '2', b: 1 }], [['A', 1], ['a', '1']]] as [Json, Json][])('[EFF-6] %j and %j are one value', (a, b) => {
+  it.each([['42', 42], [' Invoice  7', 'invoice 7'], ['ＡＢＣ', 'abc'], ['7.50', 7.5], [{ b: '1', a: 2 }, { a: '2', b: 1 }], [['A', 1], ['a', '1']],
+    [1e21, '1000000000000000000000'], [2 ** 64, '18446744073709551616'], [1e-7, '0.0000001'], ['7.5000000', 7.5], ['.5', 0.5], ['1e3', 1000], ['0000000000000000042', '42'], ['-0', 0],
+    ['Straße', 'STRASSE'], ['ΟΔΟΣ', 'οδοσ'], ['invoice\u200b7', 'invoice7'], ['in\u00advoice', 'invoice'],
+    [{ id: 1 }, { id: 1, note: null }], [{ id: 1 }, { id: 1, note: ' ', tags: [] }]] as [Json, Json][])('[EFF-6] %j and %j are one value', (a, b) => {
     expect(overlaps(of({ invoice: a }, ['invoice']), of({ invoice: b }, ['invoice']))).toBe(true);
   });
-  it.each([['41', 42], ['invoice 7', 'invoice 8'], [['a'], ['b']], ['12345678901234567890', '12345678901234567891']] as [Json, Json][])('[EFF-6] %j and %j are two', (a, b) => {
+  it.each([['41', 42], ['invoice 7', 'invoice 8'], [['a'], ['b']], ['12345678901234567890', '12345678901234567891'], ['1e3', '1e4'], ['-1', 1], [{ id: 1 }, { id: 2 }], ['7.5000000001', 7.5]] as [Json, Json][])('[EFF-6] %j and %j are two', (a, b) => {
     expect(overlaps(of({ invoice: a }, ['invoice']), of({ invoice: b }, ['invoice']))).toBe(false);
   });
   it('[EFF-6] fields of two names take nothing apart', () => {
     expect(overlaps(of({ invoice: 7 }, ['invoice']), of({ customer: 9 }, ['customer']))).toBe(true);
   });
   it('[EFF-6] a value that is missing or blank makes the scope wider', () => {
-    for (const v of [null, '', '  ']) expect(overlaps(of({ invoice: v }, ['invoice']), of({ invoice: 7 }, ['invoice']))).toBe(true);
+    for (const v of [null, '', '  ', '\u200b', {}, [], { note: null }] as Json[]) expect(overlaps(of({ invoice: v }, ['invoice']), of({ invoice: 7 }, ['invoice']))).toBe(true);
+  });
+  it('[EFF-6] of names that objects have anyway, of no letters, and of long values are as others are', () => {
+    for (const name of ['__proto__', 'constructor', 'toString', '', ' ', 'é\u0301']) {
+      const one = of(JSON.parse(`{${JSON.stringify(name)}:1}`) as Json, [name]);
+      const two = of(JSON.parse(`{${JSON.stringify(name)}:2}`) as Json, [name]);
+      expect([overlaps(one, one), overlaps(one, two), overlaps(two, one), overlaps(of({}, [name]), two), overlaps(two, of({}, [name]))]).toEqual([true, false, false, true, true]);
+    }
+    const long = `1${'0'.repeat(60_000)}1`;
+    expect(overlaps(of({ invoice: long }, ['invoice']), of({ invoice: `${long}1` }, ['invoice']))).toBe(false);
   });
 });

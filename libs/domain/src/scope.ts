@@ -3,8 +3,8 @@
  *
  * O1. Two scopes of one target are apart only if they can be shown to be: a field that both name has two values. A scope that names no field is the
  *     whole target and meets every other; so does one that names other fields.
- * O2. Spelling never takes things apart: case, width, outer and repeated blanks, and a number written as text are levelled.
- * O3. A value that is missing says nothing, so its field is left out, which makes the scope wider.
+ * O2. Spelling never takes things apart: case, width, what does not show, outer and repeated blanks, and how a number is written are levelled.
+ * O3. A value that is missing, blank or not exact says nothing, at any depth, so it is left out, which makes the scope wider.
  * O4. Values are kept as keyed digests: the gate compares what nobody can read.
  *
  * Rows: EFF-6.
@@ -34,11 +34,28 @@ export function scopeOf(t: Pick<ToolMapping, 'target' | 'scopeFields'>, args: Js
 }
 
 type Levelled = string | null | readonly Levelled[] | { readonly [key: string]: Levelled };
+/** Null: it says nothing, and so does what holds nothing else. */
 function levelled(value: Json): Levelled {
-  if (value === null) return null;
-  if (Array.isArray(value)) return value.map((v) => levelled(v as Json));
-  if (typeof value === 'object') return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([k, v]) => [k, levelled(v as Json)]));
-  const text = String(value).normalize('NFKC').trim().replaceAll(/\s+/gu, ' ').toLowerCase();
-  if (text === '') return null;
-  return /^[+-]?\d{1,15}(\.\d{1,6})?$/.test(text) ? String(Number(text)) : text;
+  if (value === null || inexact(value)) return null;
+  if (Array.isArray(value)) { const said = value.map((v) => levelled(v as Json)).filter((v) => v !== null); return said.length === 0 ? null : said; }
+  if (typeof value === 'object') {
+    const said = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([k, v]) => [k, levelled(v as Json)] as const).filter(([, v]) => v !== null);
+    return said.length === 0 ? null : Object.fromEntries(said);
+  }
+  // lower case alone keeps apart what upper case makes one (ß and SS, the two small sigmas)
+  const text = String(value).normalize('NFKC').replaceAll(/\p{Default_Ignorable_Code_Point}/gu, '').toLowerCase().toUpperCase().normalize('NFKC').replaceAll(/\s+/gu, ' ').trim();
+  return text === '' ? null : numeral(text);
+}
+/** A whole number that JSON has rounded: the same written as text may have other digits. */
+const inexact = (value: Json): boolean => typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value);
+
+/** The one spelling of a decimal number of any length, without rounding; any other text as it is. */
+function numeral(text: string): string {
+  const [, sign, mantissa, power] = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:E([+-]?\d{1,6}))?$/.exec(text) ?? [];
+  if (mantissa === undefined) return text;
+  const [whole = '', fraction = ''] = mantissa.split('.');
+  const digits = (whole + fraction).replace(/^0+/, '');
+  let end = digits.length;
+  while (end > 0 && digits[end - 1] === '0') end--; // a pattern would try each of its zeros
+  return end === 0 ? '0' : `${sign === '-' ? '-' : ''}${digits.slice(0, end)}E${Number(power ?? 0) - fraction.length + digits.length - end}`;
 }
