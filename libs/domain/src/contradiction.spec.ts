@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { sectionsOf } from './checkpoint.js';
 import { fact } from './events.js';
 import { needsOf } from './needs.js';
-import { applyFindings, recordOutcome, takeReceipts } from './reconcile.js';
+import { applyFindings, recordLook, recordOutcome, takeReceipts } from './reconcile.js';
 import { stateNow } from './state-now.js';
 import { DISPROVED_MAX, FINDINGS_MAX } from './run.js';
 import { History, OP } from './spec-kit.js';
@@ -90,5 +90,45 @@ describe('findings that wait', () => {
     settle(h);
     expect(h.events.some((e) => e.type === 'finding.accepted' && e.data.finding === first)).toBe(true);
     expect(h.state.findings.every((f) => f.applied)).toBe(true);
+  });
+});
+
+/** An effect of unknown outcome that is being looked at; nothing has answered yet. */
+function lookedAt(): { h: History; id: string } {
+  const h = new History();
+  h.turn([{ tool: 'file', args: { what: 'a' } }]);
+  h.seal(); h.start(); h.end('unknown'); h.carryOn();
+  expect(effect(h).lookPermit).not.toBeNull();
+  return { h, id: effect(h).effect };
+}
+const saw = (h: History, id: string, count: number) => recordLook(h.state, id, { kind: 'happened', evidence: h.content('seen there', 'evidence'), text: null, count }, h.now);
+
+describe('a look that is answered after somebody else settled the effect', () => {
+  for (const left of [false, true]) {
+    it(`[EFF-9] contradicts a finding that it did not happen${left ? ', when the effect has left the state' : ''}`, () => {
+      const { h, id } = lookedAt();
+      submit(h, id, 'did-not-happen'); h.seal(); h.gate(); h.seal(); apply(h);
+      expect(h.state.effects[id]?.stage).toBe('did-not-happen');
+      if (left) for (let i = 0; i < 8 && h.state.effects[id] !== undefined; i++) { h.carryOn(); h.generate(); h.seal(); h.answer([{ tool: 'read', args: { what: 'b' } }]); }
+      h.must('effect-reconciler', saw(h, id, 1));
+      expect(h.state.contradictions).toMatchObject({ count: 1, unasked: [{ effect: id, from: 'late-reply' }] });
+      settle(h);
+      expect(h.state.paused?.code).toBe('EFFECT_CONTRADICTED');
+    });
+  }
+  it('[EFF-9] names and counts, once, that it happened twice, although a receipt said already that it happened', () => {
+    const { h, id } = lookedAt();
+    evidence['a receipt']?.(h, id, '');
+    expect(h.state.effects[id]?.stage).toBe('happened');
+    h.must('effect-reconciler', saw(h, id, 2));
+    expect([h.state.effects[id]?.duplicated, h.state.duplicates]).toEqual([2, 1]);
+    expect(saw(h, id, 2)).toEqual([]);
+    expect(saw(h, id, 1)).toEqual([]);
+  });
+  it('[EFF-5, EFF-9] settles one that waits for a person meanwhile', () => {
+    const { h, id } = lookedAt();
+    h.must('policy-gate', [fact('effect.recovery-denied', { effect: id, code: 'NO_RECOVERY_LEFT', reason: 'r', facts: {} })]);
+    h.must('effect-reconciler', saw(h, id, 1));
+    expect(h.state.effects[id]).toMatchObject({ stage: 'happened', needsPerson: null });
   });
 });

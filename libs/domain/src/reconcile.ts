@@ -8,7 +8,7 @@
  */
 import { clip, type ContentRef } from './content.js';
 import { draftOn } from './draft.js';
-import { lastAttempt, type Effect } from './effect.js';
+import { EFFECT_MOVES, lastAttempt, type Effect } from './effect.js';
 import { fact, type Fact } from './events.js';
 import type { AttemptId, EffectId, StoreTimeMs } from './ids.js';
 import type { Json } from './json.js';
@@ -132,18 +132,22 @@ export function expireClaims(s: RunState, mine: ReadonlySet<AttemptId>, now: Sto
 
 export type Look = { readonly kind: 'happened'; readonly evidence: ContentRef; readonly text: ContentRef | null; readonly count: number } | { readonly kind: 'not-found'; readonly evidence: ContentRef } | { readonly kind: 'cannot-tell'; readonly cause: string };
 
-/** What an answer to a permitted look records. */
+/** What an answer to a permitted look records. That it happened is evidence, whatever became of the effect or its permit while the answer was under way (R2). */
 export function recordLook(s: RunState, effect: EffectId, l: Look, now: StoreTimeMs): readonly Fact[] {
   const e = s.effects[effect];
+  if (l.kind === 'happened') return seenThere(s, effect, l);
   const p = e?.lookPermit ?? null;
   if (e === undefined || p === null || e.stage !== 'unknown') return [];
-  if (l.kind === 'happened') {
-    const facts = [fact('effect.reconciled', { effect, as: 'happened', by: 'query', evidence: l.evidence, text: l.text })];
-    return l.count > 1 ? [...facts, fact('effect.duplicated', { effect, count: l.count, evidence: l.evidence })] : facts;
-  }
   const after = e.contract.query?.absenceFinalAfterMs ?? null;
   const a = lastAttempt(e);
   const looked = fact('effect.looked', { effect, look: p.look, answer: l.kind, cause: l.kind === 'cannot-tell' ? l.cause : '' });
   if (l.kind === 'not-found' && after !== null && a !== undefined && now >= a.startedAt + after) return [looked, fact('effect.reconciled', { effect, as: 'did-not-happen', by: 'query', evidence: l.evidence, text: null })];
   return personFacts(s, [looked], effect, now);
+}
+
+function seenThere(s: RunState, effect: EffectId, l: Extract<Look, { kind: 'happened' }>): readonly Fact[] {
+  const e = s.effects[effect];
+  const twice = e !== undefined && l.count > Math.max(1, e.duplicated) && EFFECT_MOVES['effect.duplicated']?.from.includes(e.stage) === true ? [fact('effect.duplicated', { effect, count: l.count, evidence: l.evidence })] : [];
+  if (e?.stage === 'unknown') return [fact('effect.reconciled', { effect, as: 'happened', by: 'query', evidence: l.evidence, text: l.text }), ...twice];
+  return isDisproved(s, effect) ? [...contradiction(s, effect, l.evidence, 'late-reply'), ...twice] : twice;
 }
