@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { contentOf, type AppendRequest } from '@n17q/contracts';
-import { fact, type ServiceName } from '@n17q/domain';
+import { fact, runStream, type Fact, type ServiceName } from '@n17q/domain';
+import { draft, newRun, openEffect, scopeNamed } from '../conformance/draft.js';
 import { GuardedStore } from '../guard/guarded-store.js';
 import { MemoryEventStore } from '../memory/store.js';
 import { Contended, decideAgain, DECISIONS_MAX } from './decide-again.js';
@@ -80,5 +81,18 @@ describe('a service\'s view of the log', () => {
     await expect(log().texts('acme', [ref])).rejects.toMatchObject({ commitment, why: 'altered' });
     held.delete(commitment);
     await expect(log().texts('acme', [ref])).rejects.toBeInstanceOf(ContentGone);
+  });
+  it('[EFF-6] shows what is unresolved elsewhere on the targets of intents that only the last page of a long run holds', async () => {
+    const elsewhere = { ...openEffect('e-1', 'mail'), stage: 'unknown' as const };
+    await memory.append(await draft(memory, 'acme', newRun(), { openEffects: { upsert: [elsewhere], remove: [] } }));
+    const stream = runStream('r1');
+    const large = fact('plan.changed', { steps: Array.from({ length: 100 }, () => 'x'.repeat(4000)) });
+    const intended = { type: 'effect.intended', data: { effect: 'e-2', scope: scopeNamed('mail') } } as unknown as Fact;
+    for (const f of [large, large, intended]) await memory.append(await draft(memory, 'acme', stream, { facts: [f] }));
+    const queries: unknown[] = [];
+    const v = await log({ decisionView: (q) => { queries.push(q.targets); return memory.decisionView(q); } }).view('acme', 'r1');
+    expect(queries.length).toBeGreaterThan(1); // the run did not fit into one page
+    expect(Object.keys(v.state.effects)).toEqual(['e-2']);
+    expect(v.open.map((o) => o.effect)).toEqual(['e-1']);
   });
 });

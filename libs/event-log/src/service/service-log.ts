@@ -43,6 +43,8 @@ export interface ServiceLogOptions { readonly clock?: () => number; readonly tra
 const NAMESPACE = '6f2f6a3c-1d0b-5c86-9a55-2f1f0a0f7a51';
 type Tenant = { -readonly [K in keyof TenantState]: TenantState[K] };
 
+const targetsOf = (s: RunState): readonly string[] => [...new Set(Object.values(s.effects).map((e) => e.scope.target))];
+
 export class ServiceLog {
   private readonly states: LRUCache<string, RunState>;
   private readonly bodies: LRUCache<string, Uint8Array>;
@@ -82,13 +84,14 @@ export class ServiceLog {
     const known = this.tenants.get(tenant);
     for (let pages = 0; pages < 1000; pages++) {
       const state = this.states.get(`${tenant} ${run}`);
-      const targets = pages === 0 ? ('all' as const) : state === undefined ? ('all' as const) : [...new Set(Object.values(state.effects).map((e) => e.scope.target))];
+      const targets = pages === 0 || state === undefined ? ('all' as const) : targetsOf(state);
       const seen = known === undefined ? {} : Object.fromEntries((['policy', 'registry', 'profiles', 'roles'] as const).flatMap((k) => (known[k] === null ? [] : [[`tenant/${k}`, known[k].revision]])));
       const v = await this.store.decisionView({ tenant, stream, ...(state === undefined ? {} : { afterRevision: state.revision }), targets, tenantSeen: seen });
       const now = this.advance(tenant, stream, state, v);
       this.offsetMs = v.now - this.clock();
       if (v.more) continue;
       if (v.openEffectsCut) { if (targets !== 'all') throw new Error('more unresolved effects share a target than can be looked at'); continue; }
+      if (targets !== 'all' && targetsOf(now).some((x) => !targets.includes(x))) continue; // keeps EFF-6: this page brought intents whose targets were not asked about
       const documents = this.documents(tenant, v.tenant);
       return { state: now, tenant: documents, open: v.openEffects.map((o) => ({ ...o, run: runOf(o.stream) ?? '' })), balance: v.account as Amounts, suspect: v.suspect, standing: TENANT_TOPICS.map((t) => ({ stream: tenantStream(t), revision: v.tenant.find((d) => d.stream === tenantStream(t))?.revision ?? 0 })), now: v.now };
     }
