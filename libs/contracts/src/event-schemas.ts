@@ -114,6 +114,8 @@ export const EVENT_SCHEMAS: Schemas = {
   'dead-letter.recorded': o({ service: z.enum(SERVICES), trigger: id.nullable(), code: word, message: words, deliveries: count }),
 } as Schemas;
 
+/** It travels as a header of the event's message: one that cannot would hold up all that come after it. */
+const headerText = z.string().regex(/^[\x20-\x7e]*$/, 'must be visible ASCII, without line breaks');
 const wireContent = o({ ref: contentRef, salt: z.base64().max(64), body: z.base64() });
 /** The envelope of an append; event data is judged by EVENT_SCHEMAS, type by type, so that a refusal can say which. */
 export const appendRequest = o({
@@ -121,5 +123,5 @@ export const appendRequest = o({
   events: z.array(o({ eventId: uuid, type: z.string().max(100), schemaVersion: z.int().optional(), data: z.unknown() })).min(1).max(64), contents: z.array(wireContent).max(64),
   checkpoint: o({ checkpoint: id, manifest: z.string().max(100_000) }).optional(),
   requires: z.array(o({ stream: z.string().max(100), revision: count })).max(10).optional(),
-  trace: o({ traceparent: z.string().max(100), tracestate: z.string().max(512).optional() }).optional(),
+  trace: o({ traceparent: headerText.max(100), tracestate: headerText.max(512).optional() }).optional(),
 });
