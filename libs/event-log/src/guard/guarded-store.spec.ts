@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { APPEND_BYTES_MAX, canonical, contentOf, EVENT_SCHEMAS, sha256, type AppendRequest, type ContentUpload } from '@n17q/contracts';
 import { cutOf, EVENT_TABLE, EVENT_TYPES, fact, type Fact, type ServiceName, type StreamId } from '@n17q/domain';
 import { MemoryEventStore } from '../memory/store.js';
+import { PAGE_BYTES_MAX } from '../store-port.js';
 import { GuardedStore } from './guarded-store.js';
 
 const RICH = { usd_micros: 1_000_000, tokens: 1_000_000, calls: 100 };
@@ -53,6 +54,8 @@ describe('the guarded store', () => {
     'content that is nowhere': ['CONTENT_MISSING', () => request([created()], { contents: [] })],
     'a continuation from anybody but the gateway': ['CARRIER_FIELD', () => request([created()], { contents: [wire(goal), wire(contentOf('x', 'continuation'))] })],
     'a reference to a continuation': ['CARRIER_FIELD', () => request([created({ goal: contentOf('x', 'continuation').ref })])],
+    'a trace that no message can carry': ['MALFORMED', () => request([created()], { trace: { traceparent: '00-a\n-b-01' } })],
+    'a state of a trace that no message can carry': ['MALFORMED', () => request([created()], { trace: { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, tracestate: 'a=b\r\nx: y' } })],
     'an event before the run exists': ['ILLEGAL', () => request([fact('input.received', { text: goal.ref })])],
     'a seal without its checkpoint': ['ILLEGAL', () => request([fact('checkpoint.sealed', { checkpoint: 'c', version: 1, cut: 0, boundaries: [], manifest: sha256('m'), previous: null })], { contents: [] }), 'checkpoint-sealer'],
   };
@@ -63,6 +66,19 @@ describe('the guarded store', () => {
     });
   }
 
+  it('[RUN-1, RUN-4] gives a repeat its first answer, although its events are more than one page of reading', async () => {
+    await begin();
+    const steps = Array.from({ length: 47 }, () => 'x'.repeat(3900));
+    const large = request([1, 2, 3, 4].map((n) => fact('plan.changed', { steps: [String(n), ...steps] })), { expected: 1, contents: [] });
+    const bytes = Buffer.byteLength(JSON.stringify(large));
+    expect(bytes).toBeGreaterThan(PAGE_BYTES_MAX);
+    expect(bytes).toBeLessThan(APPEND_BYTES_MAX);
+    const answer = await append(large, 'api', bytes);
+    expect(answer).toMatchObject({ kind: 'appended', fresh: true, last: 5 });
+    expect(await append(large, 'api', bytes)).toEqual({ ...answer, fresh: false });
+    const other = { ...large, events: large.events.map((e, i) => (i === 3 ? { ...e, data: { steps: ['other'] } } : e)) };
+    expect(await append(other, 'api', bytes)).toMatchObject({ kind: 'refused', code: 'ID_REUSED' });
+  });
   it('[RUN-1] gives a repeat its first answer, also when the run went on, and refuses the same id with other bytes', async () => {
     const first = request([created()]);
     const answer = await append(first);

@@ -65,9 +65,20 @@ export class GuardedStore {
     return { kind: 'run', state: await this.state(tenant, stream) };
   }
 
+  /** An append may hold more than one page. */
+  private async eventsAfter(tenant: TenantId, stream: StreamId, revision: number, count: number): Promise<readonly EventEnvelope[]> {
+    const events: EventEnvelope[] = [];
+    while (events.length < count) {
+      const page = await this.store.readEvents(tenant, stream, revision + events.length, count - events.length);
+      if (page.length === 0) break;
+      events.push(...page);
+    }
+    return events;
+  }
+
   private async replayOrConflict(p: ParsedAppend, writer: ServiceName, at: number): Promise<AppendOutcome> {
     const { request } = p;
-    const stored = await this.store.readEvents(request.tenant, request.stream, request.expected, request.events.length);
+    const stored = await this.eventsAfter(request.tenant, request.stream, request.expected, request.events.length);
     const first = stored[0];
     if (first === undefined || first.appendId !== request.appendId) return { kind: 'conflict', revision: at };
     const said = (e: { readonly eventId: string; readonly type: string; readonly data: unknown }, by: Pick<EventEnvelope, 'writer' | 'actor' | 'correlation' | 'causation'>): string =>
