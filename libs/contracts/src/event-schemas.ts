@@ -30,7 +30,9 @@ const contract = o({ kind: z.enum(CONTRACT_KINDS), keyLifeMs: z.int().min(1).opt
   .refine((c) => CONTRACT_FIELDS[c.kind].required.every((f) => c[f] !== undefined), { error: 'a field that this kind of contract needs is missing' })
   .refine((c) => (['keyLifeMs', 'precondition', 'query'] as const).every((f) => c[f] === undefined || CONTRACT_FIELDS[c.kind].required.includes(f) || CONTRACT_FIELDS[c.kind].allowed.includes(f)), { error: 'a field that this kind of contract does not have' });
 const mapping = o({ registryRevision: count, mappingRevision: count, server: word, schemaDigest: digest });
-const scope = o({ target: word, fields: z.record(z.string(), digest) });
+/** Part of a scope, which the store keeps as jsonb: that holds no NUL. */
+const scopeWord = word.refine((text) => !text.includes('\u0000'), { error: 'must not hold NUL' });
+const scope = o({ target: scopeWord, fields: z.record(scopeWord, digest) });
 const handle = o({ handle: id, partIndex: count, placement: z.enum(['side', 'part']), sealed: contentRef, exact: digest });
 const usage = o({ native: json, inputTokens: count.optional(), outputTokens: count.optional() });
 const form = z.enum(['first', 'continued', 'exact-replay', 'reconstructed']);
@@ -38,7 +40,7 @@ const attempt = { effect: id, attempt: id };
 const generated = { generation: id, attempt: id };
 const asked = o({ reason: words });
 const toolMapping = o({
-  name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_.:-]{0,127}$/), description: words, server: word, schema: json, schemaDigest: digest, mappingRevision: count, contract, scopeFields: z.array(word).max(20), target: word,
+  name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_.:-]{0,127}$/), description: words, server: word, schema: json, schemaDigest: digest, mappingRevision: count, contract, scopeFields: z.array(scopeWord).max(20), target: scopeWord,
   connector: o({ kind: z.enum(['http', 'command', 'workspace']), config: json }), timeoutMs: z.int().min(1).max(3_600_000), outputBytesMax: z.int().min(1).max(1_000_000), costUsdMicros: count,
 }).refine((t) => (t.contract.query?.absenceFinalAfterMs ?? Infinity) >= t.timeoutMs, { path: ['contract', 'query', 'absenceFinalAfterMs'], error: 'absence cannot be final before the call itself has timed out: absenceFinalAfterMs must be at least timeoutMs' });
 const profile = o({ contextTokens: z.int().min(1), outputTokensMax: z.int().min(1), toolCalls: z.boolean(), structuredOutput: z.boolean(), nativeContinuation: z.boolean(), opaqueRequired: z.enum(['current-turn', 'never']), storesContent: z.boolean() });

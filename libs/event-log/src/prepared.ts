@@ -7,7 +7,7 @@
  * Rows: RUN-1, SEAL-2.
  */
 import type { AppendOutcome, AppendRefusalCode } from '@n17q/contracts';
-import type { EventData } from '@n17q/domain';
+import type { EventData, Scope } from '@n17q/domain';
 import type { PreparedAppend } from './ports.js';
 
 const refused = (code: AppendRefusalCode, message: string, facts: unknown = {}): AppendOutcome => ({ kind: 'refused', code, message, facts });
@@ -30,8 +30,17 @@ export function flawOf(p: PreparedAppend): AppendOutcome | undefined {
   }
   if (![p.appendId, ...p.rows.map((r) => r.eventId)].every((id) => UUID.test(id))) return refused('MALFORMED', 'Ids of appends and events are UUIDs in lower case.');
   if (![p.requestDigest, ...p.rows.map((r) => r.digest)].every((d) => DIGEST.test(d))) return refused('MALFORMED', 'A digest is 64 hexadecimal digits in lower case.');
-  if (![p.tenant, p.stream, p.snapshot ?? '', ...p.rows.flatMap((r) => [r.correlation, r.actor.id])].every(storable)) return refused('MALFORMED', 'NUL and lone surrogates cannot be stored.');
+  if (![p.tenant, p.stream, p.snapshot ?? '', ...p.rows.flatMap((r) => [r.correlation, r.actor.id]), ...besides(p)].every(storable)) return refused('MALFORMED', 'NUL and lone surrogates cannot be stored.');
   return checkpointFlaw(p);
+}
+
+/** Texts beside the events that become columns, or keys and values of jsonb. */
+function besides(p: PreparedAppend): readonly string[] {
+  const named = (s: Scope): readonly string[] => [s.target, ...Object.keys(s.fields)];
+  return [
+    ...p.scopesFree.flatMap((s) => [...named(s.scope), ...s.except]), ...p.openEffects.upsert.flatMap((e) => [e.effect, e.tool, e.generation, ...named(e.scope)]), ...p.openEffects.remove,
+    ...p.contents.map((c) => c.ref.media), ...p.needs.upsert.map((n) => n.reason), ...p.needs.remove.map((n) => n.reason), ...p.requires.map((r) => r.stream),
+  ];
 }
 
 function checkpointFlaw(p: PreparedAppend): AppendOutcome | undefined {

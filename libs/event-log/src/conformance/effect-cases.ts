@@ -1,7 +1,7 @@
 /** What the gate and the sweeps rest on: open effects, needs, accounts, and one view of all of it. */
 import assert from 'node:assert/strict';
 import type { AppendOutcome, Need } from '@n17q/contracts';
-import type { StreamId } from '@n17q/domain';
+import { overlaps, type Scope, type StreamId } from '@n17q/domain';
 import type { NeedAt } from '../store-port.js';
 import { appended, refusedWith, storeCase, type StoreCase } from './case.js';
 import { digest, draft, newRun, newTenant, note, openEffect, prepare, scopeNamed } from './draft.js';
@@ -53,6 +53,26 @@ export const EFFECT_CASES: readonly StoreCase[] = [
     assert.deepEqual(refusedWith(await claim('e-5', 'shop: 7'), 'SCOPE_BUSY')['effect'], 'e-4');
     const other = await draft(store, t, newRun(), { scopesFree: [{ scope: { target: 'bank', fields: { who: digest('x') } }, except: [] }] });
     assert.deepEqual(refusedWith(await store.append(other), 'SCOPE_BUSY')['effect'], 'e-1');
+  }),
+  storeCase('EFF-6', 'compares scopes as the domain does, whatever their fields are called', async (store) => {
+    const fields = (text: string, of: number): Scope['fields'] => JSON.parse(`{${text.split('|').map((name) => `${JSON.stringify(name)}:"${digest(of)}"`).join(',')}}`) as Scope['fields'];
+    const names = ['__proto__', 'constructor', '', ' ', 'a.b', '$.a', "it's", '"', '\\', '\\u0000', 'é', 'e\u0301', '😀', 'x'.repeat(200), '__proto__|a.b', 'constructor|a.b'];
+    const scopes = [{}, ...names.flatMap((n) => [fields(n, 1), fields(n, 2)])].map((f): Scope => ({ target: 'bank', fields: f }));
+    for (const [at, held] of scopes.entries()) {
+      const t = newTenant();
+      appended(await store.append(await draft(store, t, newRun(), { openEffects: { upsert: [{ ...openEffect('e-1', ''), scope: held }], remove: [] } })));
+      assert.deepEqual((await store.openEffects(t, ['bank']))[0]?.scope, held);
+      for (const scope of scopes.filter((_, i) => i % 5 === at % 5 || Math.abs(i - at) < 3)) {
+        const o = await store.append(await draft(store, t, newRun(), { scopesFree: [{ scope, except: [] }] }));
+        assert.equal(o.kind, overlaps(held, scope) ? 'refused' : 'appended', `${JSON.stringify(held)} and ${JSON.stringify(scope)}`);
+      }
+    }
+  }),
+  storeCase('EFF-6 RUN-1', 'refuses a scope that cannot be stored, and says so', async (store) => {
+    for (const scope of [{ target: 'a\u0000', fields: {} }, { target: 'a\ud800', fields: {} }, { target: 'a', fields: { 'b\u0000': digest(1) } }] as Scope[]) {
+      refusedWith(await store.append(await draft(store, newTenant(), newRun(), { scopesFree: [{ scope, except: [] }] })), 'MALFORMED');
+      refusedWith(await store.append(await draft(store, newTenant(), newRun(), { openEffects: { upsert: [{ ...openEffect('e-1', ''), scope }], remove: [] } })), 'MALFORMED');
+    }
   }),
   storeCase('BUD-5 BUD-2', 'never lets racing debits take more than the account holds', async (store) => {
     const t = newTenant();
