@@ -1,6 +1,6 @@
 /** What a model says that no append can hold, or says after the run's end: recorded and paid for once. */
 import { describe, expect, it } from '@jest/globals';
-import { fact, type OutputPart } from '@n17q/domain';
+import { fact, type OutputPart, type Usage } from '@n17q/domain';
 import { ServiceLog } from '@n17q/event-log';
 import type { Interpretation, ProviderAdapter } from '@n17q/providers';
 import { judgeAll } from './judges/index.js';
@@ -48,6 +48,27 @@ describe('an output that no append can hold', () => {
       const used = eventsOf(s, 'budget.settled').reduce((n, e) => n + (e.data['used'] as { tokens: number }).tokens, 0);
       expect(used).toBe(refused.reduce((n, e) => n + (e.data['spent'] as { tokens: number }).tokens, 0));
       expect(eventsOf(s, 'run.paused').map((e) => e.data['code'])).toContain('MODEL_FAILING');
+      expect(judgeAll(s)).toEqual([]);
+    });
+  }
+});
+
+const USAGES: { readonly [what: string]: Usage } = {
+  'more tokens than any account can hold': { native: {}, inputTokens: Number.MAX_SAFE_INTEGER, outputTokens: Number.MAX_SAFE_INTEGER },
+  'so many tokens that a second such answer could not be added': { native: {}, inputTokens: Number.MAX_SAFE_INTEGER - 10, outputTokens: 1 },
+  'half of a token': { native: {}, inputTokens: 0.5, outputTokens: 1 },
+  'half of a character pair': { native: { '\ud83d': '\ud83d' }, inputTokens: 10, outputTokens: 5 },
+};
+describe('an output with a usage that cannot be counted', () => {
+  for (const [what, usage] of Object.entries(USAGES)) {
+    it(`[EFF-3, BUD-3] of ${what} is accepted, asked for once, and keeps its reservation where its cost is not known`, async () => {
+      const adapter = (own: ProviderAdapter): ProviderAdapter => ({ ...own, interpret: (outcome, c): Interpretation => { const heard = own.interpret(outcome, c); return heard.kind !== 'accepted' ? heard : { ...heard, usage }; } });
+      const s = await simulate(5, { setting: calm, adapter });
+      expect(s.troubles).toEqual([]);
+      const accepted = eventsOf(s, 'generation.accepted');
+      expect(accepted.length).toBeGreaterThan(0);
+      expect(accepted).toHaveLength(s.model.ledger.requests.filter((r) => r.executed).length);
+      for (const e of accepted) expect(e.data['spent']).toEqual(usage.inputTokens === 10 ? expect.objectContaining({ tokens: 15 }) : null);
       expect(judgeAll(s)).toEqual([]);
     });
   }

@@ -32,7 +32,8 @@ export function unfit(facts: readonly Fact[], contents: readonly ContentUpload[]
   }
   return null;
 }
-function wellFormed(v: Json): boolean {
+/** No text of it holds half of a character pair, which has no canonical form. */
+export function wellFormed(v: Json): boolean {
   if (typeof v === 'string') return v.isWellFormed();
   if (v === null || typeof v !== 'object') return true;
   return Object.entries(v as { readonly [k: string]: Json }).every(([k, x]) => k.isWellFormed() && wellFormed(x));

@@ -9,7 +9,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { canonical, type ContentUpload } from '@n17q/contracts';
 import { clip, fact, modelOf, type AcceptedCall, type Amounts, type ContentRef, type ContinuationHandle, type Fact, type Generation, type Json, type OutputPart, type ProfilesDocument, type ProviderAccount, type RunState, type Usage } from '@n17q/domain';
 import type { Interpretation, RefusalCode } from '@n17q/providers';
-import { tooMuch, unfit } from './bounds.js';
+import { tooMuch, unfit, wellFormed } from './bounds.js';
 import type { GatewayPorts } from './ports.js';
 
 export interface Recorded { readonly facts: readonly Fact[]; readonly contents: readonly ContentUpload[] }
@@ -19,11 +19,13 @@ export function spentFor(doc: ProfilesDocument | undefined, g: Generation, u: Us
   if (u?.inputTokens === undefined || u.outputTokens === undefined) return null;
   const m = modelOf(doc, g.route);
   if (m === undefined) return null;
-  return { usd_micros: Math.ceil((u.inputTokens * m.usdMicrosPer1kInput + u.outputTokens * m.usdMicrosPer1kOutput) / 1000), tokens: u.inputTokens + u.outputTokens, calls: 0 };
+  const usd_micros = Math.ceil((u.inputTokens * m.usdMicrosPer1kInput + u.outputTokens * m.usdMicrosPer1kOutput) / 1000);
+  return usd_micros > COUNT_MAX ? null : { usd_micros, tokens: u.inputTokens + u.outputTokens, calls: 0 };
 }
 
-export async function recorded(p: GatewayPorts, s: RunState, g: Generation, attempt: string, account: ProviderAccount, doc: ProfilesDocument | undefined, r: Interpretation): Promise<Recorded> {
+export async function recorded(p: GatewayPorts, s: RunState, g: Generation, attempt: string, account: ProviderAccount, doc: ProfilesDocument | undefined, heard: Interpretation): Promise<Recorded> {
   const ids = { generation: g.generation, attempt };
+  const r: Interpretation = (heard.kind === 'accepted' || heard.kind === 'refused') && heard.usage !== undefined ? { ...heard, usage: countable(heard.usage) } : heard;
   switch (r.kind) {
     case 'not-sent': return { facts: [fact('generation.not-sent', { ...ids, cause: r.cause })], contents: [] };
     case 'unknown': return { facts: [fact('generation.outcome-unknown', { ...ids, cause: r.message === undefined ? r.cause : clip(`${r.cause}: ${r.message}`, 1000) })], contents: [] };
@@ -31,7 +33,7 @@ export async function recorded(p: GatewayPorts, s: RunState, g: Generation, atte
       contents: [],
       facts: [fact('generation.refused', {
         ...ids, class: r.class, code: r.code, reason: clip(r.message, 1000), facts: { status: r.status, executed: r.executed } as Json, retryAfterMs: r.retryAfterMs ?? null,
-        usage: r.usage === undefined ? null : boundedUsage(r.usage), spent: r.usage === undefined ? (r.executed ? null : { usd_micros: 0, tokens: 0, calls: 0 }) : spentFor(doc, g, r.usage),
+        usage: r.usage ?? null, spent: r.usage === undefined ? (r.executed ? null : { usd_micros: 0, tokens: 0, calls: 0 }) : spentFor(doc, g, r.usage),
       })],
     };
     case 'accepted': break;
@@ -54,11 +56,18 @@ function refusedOutput(g: Generation, attempt: string, doc: ProfilesDocument | u
   // what a changed context may mend gets one more try; the same again is over (fold.ts)
   return fact('generation.refused', {
     generation: g.generation, attempt, class: code === 'OUTPUT_OUT_OF_BOUNDS' ? 'repairable-once' : 'never-retry-as-is', code, reason: clip(reason, 1000), facts: { status: 200, executed: true, finish: r.finish, parts: r.parts.length },
-    retryAfterMs: null, usage: boundedUsage(r.usage), spent: spentFor(doc, g, r.usage), ...(output === undefined ? {} : { output }),
+    retryAfterMs: null, usage: r.usage, spent: spentFor(doc, g, r.usage), ...(output === undefined ? {} : { output }),
   });
 }
-/** Numbers of the provider's own are kept as they came, as far as they are no text of unknown size. */
-const boundedUsage = (u: Usage): Usage => (JSON.stringify(u.native).length <= 8192 ? u : { ...u, native: { omitted: 'larger than 8192 characters' } });
+/** No answer costs so much, and sums of what is below it stay exact. */
+const COUNT_MAX = 1e12;
+const count = (n: number | undefined): n is number => n !== undefined && Number.isSafeInteger(n) && n >= 0 && n <= COUNT_MAX;
+/** Numbers of the provider's own are kept as they came, as far as they are no text of unknown size; a count that cannot be one was not given. */
+function countable({ native, inputTokens, outputTokens }: Usage): Usage {
+  const text = JSON.stringify(native);
+  const kept = text.length > 8192 ? { omitted: 'larger than 8192 characters' } : wellFormed(native) ? native : { omitted: 'no well-formed text' };
+  return { native: kept, ...(count(inputTokens) ? { inputTokens } : {}), ...(count(outputTokens) ? { outputTokens } : {}) };
+}
 
 async function acceptedFacts(p: GatewayPorts, s: RunState, g: Generation, attempt: string, account: ProviderAccount, doc: ProfilesDocument | undefined, r: Accepted): Promise<Recorded> {
   const contents: ContentUpload[] = [];
@@ -86,7 +95,7 @@ async function acceptedFacts(p: GatewayPorts, s: RunState, g: Generation, attemp
       fact('generation.accepted', {
         generation: g.generation, attempt, output: await put(canonical({ parts: r.parts as readonly OutputPart[] }), 'model-output', 'application/json'), finish: r.finish, calls, continuations,
         recoverable: unavailable ? 'unavailable' : 'exact', why: unavailable ? 'RETENTION_METADATA_ONLY: the retention contract keeps no opaque protocol state; exact recovery is unavailable' : '',
-        usage: boundedUsage(r.usage), spent: spentFor(doc, g, r.usage),
+        usage: r.usage, spent: spentFor(doc, g, r.usage),
       }),
     ],
   };
