@@ -13,6 +13,17 @@ describe('an effect', () => {
     const out = (Object.keys(EFFECT_MOVES) as EventType[]).filter((t) => EFFECT_MOVES[t]?.from.includes('in-flight') && EFFECT_MOVES[t]?.to !== 'same');
     expect(out.sort()).toEqual(['effect.not-sent', 'effect.observed', 'effect.outcome-unknown', 'effect.refused']);
   });
+  it('[EFF-3] has its outcome recorded whatever its cause quotes: bounded, and with no half of a character pair', () => {
+    const cause = `SANDBOX_FAILED: \ud83d${'😀'.repeat(4000)}`;
+    for (const kind of ['not-sent', 'unknown', 'refused'] as const) {
+      const h = inFlight('mail');
+      const e = only(h);
+      const outcome = kind === 'refused' ? { kind, cause, text: h.content('no', 'tool-result') } : { kind, cause };
+      const recorded = recordOutcome(h.state, e.effect, e.attempts[0]?.attempt ?? '', outcome, h.now)[0]?.data as { readonly cause: string };
+      expect(recorded.cause).toMatch(/^SANDBOX_FAILED/);
+      expect([recorded.cause.length <= 4000, recorded.cause.isWellFormed()]).toEqual([true, true]);
+    }
+  });
   it('[EFF-5] leaves "unknown" only by evidence, or by another permitted attempt', () => {
     const out = (Object.keys(EFFECT_MOVES) as EventType[]).filter((t) => EFFECT_MOVES[t]?.from.includes('unknown') && EFFECT_MOVES[t]?.to !== 'same');
     expect(out.sort()).toEqual(['effect.attempt-started', 'effect.permitted']);

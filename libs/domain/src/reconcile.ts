@@ -47,6 +47,9 @@ export type Outcome =
   | { readonly kind: 'not-sent'; readonly cause: string }
   | { readonly kind: 'unknown'; readonly cause: string };
 
+/** A cause may quote what a tool printed: whatever it is, it must not cost the outcome that it is told with. */
+const told = (cause: string): string => clip(cause, 1000);
+
 const personFacts = (s: RunState, facts: readonly Fact[], effect: EffectId, now: StoreTimeMs): readonly Fact[] => {
   const d = draftOn(s, 'effect-reconciler', now);
   for (const f of facts) d.add(f.type, f.data as never);
@@ -76,9 +79,9 @@ export function recordOutcome(s: RunState, effect: EffectId, attempt: AttemptId,
     switch (o.kind) {
       case 'observed': return [fact('effect.observed', { effect, attempt, ok: o.ok, text: o.text, receipt: o.receipt })];
       // after an earlier attempt of unknown outcome these leave the effect unknown (E1)
-      case 'refused': return personFacts(s, [fact('effect.refused', { effect, attempt, cause: o.cause, text: o.text })], effect, now);
-      case 'not-sent': return personFacts(s, [fact('effect.not-sent', { effect, attempt, cause: o.cause })], effect, now);
-      case 'unknown': return personFacts(s, [fact('effect.outcome-unknown', { effect, attempt, cause: o.cause })], effect, now); // keeps R1
+      case 'refused': return personFacts(s, [fact('effect.refused', { effect, attempt, cause: told(o.cause), text: o.text })], effect, now);
+      case 'not-sent': return personFacts(s, [fact('effect.not-sent', { effect, attempt, cause: told(o.cause) })], effect, now);
+      case 'unknown': return personFacts(s, [fact('effect.outcome-unknown', { effect, attempt, cause: told(o.cause) })], effect, now); // keeps R1
     }
   }
   if (o.kind !== 'observed') return [];
@@ -140,7 +143,7 @@ export function recordLook(s: RunState, effect: EffectId, l: Look, now: StoreTim
   if (e === undefined || p === null || e.stage !== 'unknown') return [];
   const after = e.contract.query?.absenceFinalAfterMs ?? null;
   const a = lastAttempt(e);
-  const looked = fact('effect.looked', { effect, look: p.look, answer: l.kind, cause: l.kind === 'cannot-tell' ? l.cause : '' });
+  const looked = fact('effect.looked', { effect, look: p.look, answer: l.kind, cause: l.kind === 'cannot-tell' ? told(l.cause) : '' });
   if (l.kind === 'not-found' && after !== null && a !== undefined && now >= a.startedAt + after) return [looked, fact('effect.reconciled', { effect, as: 'did-not-happen', by: 'query', evidence: l.evidence, text: null })];
   return personFacts(s, [looked], effect, now);
 }
