@@ -54,6 +54,17 @@ describe('interpretation', () => {
   it.each(['9007199254740993', '1e400'])('refuses a call whose argument %s cannot be kept exactly', (number) => {
     expect(read(answer(`[{"functionCall":{"name":"f","args":{"n":${number}}}}]`))).toMatchObject({ kind: 'refused', code: 'CALL_MALFORMED' });
   });
+  it('[CON-1] keeps no echo of a signature or of the credential among native counts, whatever they are called', () => {
+    const signature = 'c2lnbmF0dXJlLW9mLWEtdGhvdWdodA==';
+    const sent = new Map([['g', [{ partIndex: 0, placement: 'side' as const, bytes: Buffer.from(JSON.stringify(signature)) }]]]);
+    for (const echo of [signature, 'key-1', '\ud83d']) {
+      const usage = { promptTokenCount: 3, candidatesTokenCount: 2, trafficType: 'ON_DEMAND', note: `of ${echo}`, details: [{ modality: 'TEXT', [echo]: 1 }] };
+      const of = adapter.interpret({ kind: 'answered', status: 200, headers: {}, body: Buffer.from(answer('[{"text":"x"}]', `,"usageMetadata":${JSON.stringify(usage)}`)) }, { generation: 'h', newCallId: (i) => `c${i}`, offered: [], sent, credential: 'key-1' });
+      expect(of).toMatchObject({ kind: 'accepted', usage: { inputTokens: 3, outputTokens: 2, native: { promptTokenCount: 3, trafficType: 'ON_DEMAND', details: [{ modality: 'TEXT' }] } } });
+      const native = JSON.stringify(of.kind === 'accepted' && of.usage.native);
+      expect(native).not.toContain(JSON.stringify(echo).slice(1, -1));
+    }
+  });
   it('[CON-1] bounds and scrubs provider text, and leaves its words', () => {
     expect(scrubbed(`Function call \`default_api:lookup\` is missing a thought_signature in functionCall parts.\u0000\n INVALID_ARGUMENT ${'Zm9vYmFy'.repeat(9)}== abcd-short`, ['abcd-short']))
       .toBe('Function call `default_api:lookup` is missing a thought_signature in functionCall parts. INVALID_ARGUMENT […] […]');

@@ -57,7 +57,7 @@ export function interpretGemini(outcome: OnceOutcome, context: InterpretContext)
 
 function interpretAnswer(text: string, json: unknown, context: InterpretContext, known: readonly string[]): Interpretation {
   if (!isObject(json)) return { kind: 'unknown', cause: 'INVALID_JSON', status: 200 };
-  const usage = usageOf(json['usageMetadata']);
+  const usage = usageOf(json['usageMetadata'], known);
   const observed = observedOf(json, known);
   const unknown = (cause: string): Interpretation => ({ kind: 'unknown', cause, status: 200, usageLowerBound: usage });
   const ended = { usage, observed, known };
