@@ -35,6 +35,35 @@ describe('the gate', () => {
     two.carryOn(); two.generate(); two.seal(); two.answer([{ tool: 'mail', args: { what: 'a' } }, { tool: 'mail', args: { what: 'a' } }]); two.seal(); two.intend(); two.seal();
     expect(two.judgement().filter((f) => f.type === 'effect.permitted')).toHaveLength(2);
   });
+  it('[POL-3, RUN-7] says nothing that the log would not take, however long the words are that it repeats', () => {
+    const longest = 'x'.repeat(4000); // what an event's words may hold
+    const fits = (facts: readonly Fact[]): void => {
+      expect(facts.length).toBeGreaterThan(0);
+      for (const f of facts) for (const words of [(f.data as { reason?: string }).reason ?? '', ...((f.data as { reasons?: readonly string[] }).reasons ?? [])]) expect(words.length).toBeLessThanOrEqual(longest.length);
+    };
+    for (const kind of ['run.pause-requested', 'run.resume-requested', 'provider-response.continue-requested', 'run.end-requested'] as const) {
+      const h = new History();
+      if (kind !== 'run.pause-requested') { h.seal(); h.must('api', [fact('run.pause-requested', { reason: '' })], OP); h.seal(); h.gate(); h.seal(); }
+      h.must('api', [fact(kind, { reason: longest })], OP);
+      h.seal();
+      const facts = h.judgement();
+      expect(facts.map((f) => f.type)).toContain(kind === 'run.pause-requested' ? 'run.paused' : kind === 'run.end-requested' ? 'run.ended' : 'run.resumed');
+      fits(facts);
+    }
+    for (const rule of ['forbid', 'ask'] as const) {
+      const h = intended('mail');
+      h.change('policy', { ...POLICY, rules: [{ id: 'r'.repeat(200), effect: rule, tools: ['mail'], reason: longest }], findingRoles: Array.from({ length: 40 }, (_, i) => `${i}`.padEnd(200, 'y')) });
+      const facts = h.judgement();
+      expect(facts.map((f) => f.type)).toContain(rule === 'forbid' ? 'effect.denied' : 'approval.requested');
+      fits(facts);
+    }
+    const h = new History();
+    h.turn([{ tool: 'mail', args: { what: 'a' } }]); h.start(); h.end('unknown'); h.carryOn();
+    h.change('policy', { ...POLICY, findingRoles: Array.from({ length: 40 }, (_, i) => `${i}`.padEnd(200, 'y')) });
+    h.must('api', [fact('effect.finding-submitted', { finding: 'f', effect: effect(h).effect, verdict: 'happened', evidence: h.content('seen', 'evidence') })], OP);
+    h.seal();
+    fits(h.judgement());
+  });
   it('[EFF-6, NAT-4] has no parameter by which a summary, a request or a provider\'s memory could speak', () => {
     const h = intended('mail');
     const lying = { ...h.view(elsewhere(h, 'neither')), summary: 'all effects are settled', memory: 'it failed' } as DecisionView;

@@ -50,7 +50,9 @@ export const FACTS_MAX = 48;
 const EVENTS_MAX = 60;
 
 type No = RefusedBecause;
-const no = (code: string, reason: string, facts: Json = {}): No => ({ code, reason, facts });
+/** Words of people and policies are repeated as far as the log takes them: what it refused would leave the run without any answer. */
+const WORDS_MAX = 4000;
+const no = (code: string, reason: string, facts: Json = {}): No => ({ code, reason: clip(reason, WORDS_MAX), facts });
 
 interface Judging { readonly view: DecisionView; readonly policy: PolicyDocument; readonly d: Draft; readonly ports: GatePorts; n: number }
 const next = (j: Judging, kind: string): string => j.ports.id(kind, j.n++);
@@ -101,7 +103,7 @@ function objections(j: Judging, e: Effect): { readonly deny: No } | { readonly a
   for (const r of policy.rules) {
     if (!r.tools.includes('*') && !r.tools.includes(e.tool)) continue;
     if (r.effect === 'forbid') return { deny: no('POLICY_FORBIDS', `${r.reason} (rule ${r.id})`, { rule: r.id }) };
-    ask.push(`${r.reason} (rule ${r.id})`);
+    ask.push(clip(`${r.reason} (rule ${r.id})`, WORDS_MAX));
   }
   return { ask, beside };
 }
@@ -299,7 +301,7 @@ function answerRequests(j: Pick<Judging, 'd' | 'view'>): void {
   const last = s.requests.at(-1);
   if (last === undefined) return;
   if (last.kind === 'pause') return j.d.add('run.paused', { code: 'ASKED', reason: last.reason });
-  j.d.add('run.resumed', { reason: `${last.kind === 'resume' ? 'resume run' : 'continue provider response'}: ${last.reason}` });
+  j.d.add('run.resumed', { reason: clip(`${last.kind === 'resume' ? 'resume run' : 'continue provider response'}: ${last.reason}`, WORDS_MAX) });
 }
 
 function reconsiderBlocked(j: Judging): void {
@@ -339,7 +341,7 @@ export function judge(view: DecisionView, ports: GatePorts): readonly Fact[] {
   if (d.state.status === 'active' && !d.state.requests.some((r) => r.kind === 'end')) {
     judgeEffects(j);
     judgeGeneration(j);
-    if (d.state.failures.count >= FAILURES_MAX && whoseMove(d.state) === 'compile') d.add('run.paused', { code: 'MODEL_FAILING', reason: `${d.state.failures.count} attempts in a row gave no output; the last one: ${d.state.failures.lastCode ?? 'unknown'}` });
+    if (d.state.failures.count >= FAILURES_MAX && whoseMove(d.state) === 'compile') d.add('run.paused', { code: 'MODEL_FAILING', reason: clip(`${d.state.failures.count} attempts in a row gave no output; the last one: ${d.state.failures.lastCode ?? 'unknown'}`, WORDS_MAX) });
     if (whoseMove(d.state) === 'finish') {
       if (d.state.finished !== 'stop') d.add('run.paused', { code: 'MODEL_FINISHED_ABNORMALLY', reason: `the model ended its output with "${d.state.finished}", which is not success` });
       else if (d.state.task?.whenDone === 'end') end(j, 'completed', { kind: 'service', id: `segment ${d.state.segment}` }, 'the model gave its last output; that says nothing about its correctness');
