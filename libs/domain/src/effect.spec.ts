@@ -3,7 +3,8 @@ import { EFFECT_MOVES, STAGES, UNRESOLVED } from './effect.js';
 import { fact, type EventType } from './events.js';
 import { allowedRecoveries, prohibited } from './effect.js';
 import { History, OP } from './spec-kit.js';
-import { recordOutcome } from './reconcile.js';
+import { needsOf } from './needs.js';
+import { expireClaims, recordOutcome } from './reconcile.js';
 
 const inFlight = (tool: string): History => { const h = new History(); h.turn([{ tool, args: { what: 'a' } }]); h.start(); return h; };
 const only = (h: History) => { const e = Object.values(h.state.effects)[0]; if (e === undefined) throw new Error('no effect'); return e; };
@@ -23,6 +24,20 @@ describe('an effect', () => {
       expect(recorded.cause).toMatch(/^SANDBOX_FAILED/);
       expect([recorded.cause.length <= 4000, recorded.cause.isWellFormed()]).toEqual([true, true]);
     }
+  });
+  it('[EFF-3, RUN-4] becomes unknown when its claim ran out, however many ran out with it: in appends that the store takes', () => {
+    const h = new History();
+    h.turn(Array.from({ length: 50 }, (_, i) => ({ tool: 'mail', args: { what: `${i}` } })));
+    while (h.start());
+    expect(Object.values(h.state.effects).filter((e) => e.stage === 'in-flight')).toHaveLength(50);
+    h.now += 5000;
+    for (let pass = 0; pass < 4; pass++) {
+      const facts = expireClaims(h.state, new Set(), h.now);
+      expect(facts.length).toBeLessThanOrEqual(64);
+      if (facts.length > 0) h.must('effect-reconciler', facts);
+      if (pass === 0) expect(needsOf(h.state).some((n) => n.service === 'effect-reconciler' && n.reason.startsWith('lease:') && n.dueAt <= h.now)).toBe(true); // the rest is due
+    }
+    expect(Object.values(h.state.effects).filter((e) => e.stage === 'unknown' && e.needsPerson !== null)).toHaveLength(50);
   });
   it('[EFF-5] leaves "unknown" only by evidence, or by another permitted attempt', () => {
     const out = (Object.keys(EFFECT_MOVES) as EventType[]).filter((t) => EFFECT_MOVES[t]?.from.includes('unknown') && EFFECT_MOVES[t]?.to !== 'same');

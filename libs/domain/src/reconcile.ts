@@ -122,10 +122,13 @@ export function applyFindings(s: RunState): readonly Fact[] {
   ]);
 }
 
-/** Claims of others that ran out, and unknown effects that nobody but a person can settle. */
+/** So many facts about claims in one append, and at most one more: an append takes 64, and one that was refused would leave all of them in flight for ever. */
+const EXPIRED_AT_ONCE = 48;
+/** Claims of others that ran out, and unknown effects that nobody but a person can settle. What is left is due still. */
 export function expireClaims(s: RunState, mine: ReadonlySet<AttemptId>, now: StoreTimeMs): readonly Fact[] {
   const facts: Fact[] = [];
   for (const e of Object.values(s.effects)) {
+    if (facts.length >= EXPIRED_AT_ONCE) break;
     const a = lastAttempt(e);
     if (e.stage === 'in-flight' && a !== undefined && !mine.has(a.attempt) && now >= a.startedAt + a.leaseMs) facts.push(...personFacts(s, [fact('effect.outcome-unknown', { effect: e.effect, attempt: a.attempt, cause: 'CLAIM_EXPIRED' })], e.effect, now));
     else { const why = personNeeded(s, e, now); if (why !== null) facts.push(fact('effect.needs-person', { effect: e.effect, reason: why })); }
