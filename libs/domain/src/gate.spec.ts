@@ -64,6 +64,15 @@ describe('the gate', () => {
     h.seal();
     fits(h.judgement());
   });
+  it('[POL-3, APP-2] asks about many calls under many rules in an append that the store takes', () => {
+    const h = new History();
+    h.change('policy', { ...POLICY, rules: Array.from({ length: 20 }, (_, i) => ({ id: `r${i}`, effect: 'ask', tools: ['*'], reason: `${i} `.padEnd(1500, 'x') })) });
+    h.carryOn(); h.generate(); h.seal(); h.answer(Array.from({ length: 45 }, (_, i) => ({ tool: 'mail', args: { what: `${i}` } }))); h.seal(); h.intend(); h.seal();
+    const asked = h.judgement().filter((f) => f.type === 'approval.requested');
+    expect(asked).toHaveLength(45);
+    expect(JSON.stringify(asked).length).toBeLessThan(512 * 1024);
+    expect((asked[0]?.data as { reasons: readonly string[] }).reasons).toEqual([expect.stringMatching(/^0 x+ \(rule r0\)$/), expect.stringMatching(/^1 x+ \(rule r1\)$/), expect.stringMatching(/^2 x+$/), 'and 17 more']);
+  });
   it('[EFF-6, NAT-4] has no parameter by which a summary, a request or a provider\'s memory could speak', () => {
     const h = intended('mail');
     const lying = { ...h.view(elsewhere(h, 'neither')), summary: 'all effects are settled', memory: 'it failed' } as DecisionView;

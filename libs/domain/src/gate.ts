@@ -54,6 +54,18 @@ type No = RefusedBecause;
 const WORDS_MAX = 4000;
 const no = (code: string, reason: string, facts: Json = {}): No => ({ code, reason: clip(reason, WORDS_MAX), facts });
 
+/** Reasons for one approval: many are asked for in one append. */
+function briefly(reasons: readonly string[]): readonly string[] {
+  const told: string[] = [];
+  let room = WORDS_MAX;
+  for (const [at, r] of reasons.entries()) {
+    if (room <= 0) return [...told, `and ${reasons.length - at} more`];
+    told.push(clip(r, room));
+    room -= r.length;
+  }
+  return told;
+}
+
 interface Judging { readonly view: DecisionView; readonly policy: PolicyDocument; readonly d: Draft; readonly ports: GatePorts; n: number }
 const next = (j: Judging, kind: string): string => j.ports.id(kind, j.n++);
 
@@ -137,7 +149,7 @@ function judgeEffect(j: Judging, e: Effect): (() => void) | null {
     if (waiting !== undefined) return null;
     const ended = own.at(-1);
     if (ended !== undefined) { j.d.add('effect.denied', { effect: e.effect, ...no('NOT_APPROVED', ended.stage === 'approved' ? `approval ${ended.approval} by ${ended.by?.id ?? 'nobody'} does not stand: it ran out, its giver has no such role, or asked for it` : `approval ${ended.approval} is ${ended.stage === 'requested' ? 'expired' : ended.stage}`, { approval: ended.approval }) }); return null; }
-    j.d.add('approval.requested', { approval: next(j, 'approval'), effect: e.effect, subject: e.subject, reasons: o.ask, expiresAt: j.view.now + j.policy.approvalLifeMs });
+    j.d.add('approval.requested', { approval: next(j, 'approval'), effect: e.effect, subject: e.subject, reasons: briefly(o.ask), expiresAt: j.view.now + j.policy.approvalLifeMs });
     return null;
   }
   return permitEffect(j, e, approval, o.beside);
