@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { fact } from './events.js';
 import { needsOf, wakeOf } from './needs.js';
+import { takeReceipts } from './reconcile.js';
 import { History, OP, profiles } from './spec-kit.js';
 
 const named = (h: History): string[] => needsOf(h.state).map((n) => `${n.service} ${n.reason.split(':')[0]}`);
@@ -33,6 +34,23 @@ describe('needs', () => {
       const p = e?.lookPermit ?? e?.permit;
       expect(needsOf(h.state)).toContainEqual(expect.objectContaining({ service: 'policy-gate', reason: `expiry:${p?.permit}`, dueAt: p?.expiresAt }));
     }
+  });
+  it('[RUN-4] wake the reconciler again for receipts that one append did not hold', () => {
+    const h = new History();
+    h.turn([{ tool: 'mail', args: { what: 'a' } }]);
+    h.start(); h.end('observed'); h.seal();
+    const effect = Object.keys(h.state.effects)[0] ?? '';
+    for (let i = 0; i < 40; i++) h.must('api', [fact('receipt.received', { effect, receipt: h.content(`${h.id('r')}`, 'receipt'), from: 's' })], { kind: 'tool', id: 's' });
+    let passes = 0;
+    while (h.seal() || h.state.receiptsPending.length > 0) {
+      const taken = takeReceipts(h.state);
+      if (taken.length === 0) continue;
+      const j = h.append('effect-reconciler', taken);
+      if (j.kind !== 'judged') throw new Error(j.message);
+      passes++;
+      if (h.state.receiptsPending.length > 0 && h.state.boundary.length === 0) expect(wakeOf(j.needs.upsert, h.now)).toBe('effect-reconciler');
+    }
+    expect(passes).toBe(3);
   });
   it('wake one service, several, or none', () => {
     const n = (service: 'policy-gate' | 'effect-reconciler', dueAt: number) => ({ service, reason: 'r', dueAt, waitsFor: null });

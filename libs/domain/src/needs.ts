@@ -131,7 +131,8 @@ function allNeeds(s: RunState): readonly Need[] {
   const g = s.generation;
   if (g?.stage === 'started' && g.startedAt !== null) add(need('provider-gateway', `lease:${g.attempt}`, g.startedAt + g.leaseMs));
   for (const e of Object.values(s.effects)) if (isUnresolved(e) || s.status === 'active') effectNeeds(e, s, hold);
-  if (s.receiptsPending.length > 0) hold(need('effect-reconciler', 'receipts', at));
+  const [receipt] = s.receiptsPending;
+  if (receipt !== undefined) hold(need('effect-reconciler', `receipts:${receipt.receipt.commitment}`, at)); // other work once this one is recorded, so that the rest wakes somebody
   if (s.findings.some((f) => f.stage === 'submitted')) hold(need('policy-gate', 'findings', at));
   if (s.findings.some((f) => f.stage === 'accepted' && !f.applied)) hold(need('effect-reconciler', 'findings', at));
   if (s.status === 'ended') {
