@@ -12,7 +12,7 @@ import type { MicroserviceOptions } from '@nestjs/microservices';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { FolderArtifactStore } from '@n17q/artifacts';
 import { BusExceptionFilter, connectBus, RunEventsStrategy, RunQueue, type Bus, type DeadLetter } from '@n17q/bus';
-import { fact } from '@n17q/domain';
+import { clip, fact } from '@n17q/domain';
 import { BusStore, type ServiceLog } from '@n17q/event-log';
 import { serviceLogger, type Log, type Running, type Settings } from '@n17q/reactor';
 import { Workspaces } from '@n17q/tools';
@@ -131,7 +131,7 @@ export async function startApi(settings: Settings): Promise<ApiRunning> {
 /** What the read model could not take in is recorded in the run itself. */
 async function deadLetter(log: ServiceLog, l: DeadLetter): Promise<void> {
   for (let tries = 0; tries < 5; tries++) {
-    const o = await log.append(await log.state(l.tenant, l.run), { facts: [fact('dead-letter.recorded', { service: 'api', trigger: l.trigger, code: l.errorClass.slice(0, 200), message: l.message.slice(0, 1000), deliveries: l.deliveries })] });
+    const o = await log.append(await log.state(l.tenant, l.run), { facts: [fact('dead-letter.recorded', { service: 'api', trigger: l.trigger, code: clip(l.errorClass, 200), message: clip(l.message, 1000), deliveries: l.deliveries })] });
     if (o.kind === 'appended') return;
     if (o.kind === 'refused') throw new Error(`the store refused a dead letter: ${o.code}: ${o.message}`);
   }
