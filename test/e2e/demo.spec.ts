@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { commandLine, type CommandLine, type Ran } from './n17q.js';
 
@@ -13,14 +13,17 @@ function figure(out: string, what: string): readonly [string, string] {
 
 describe('the demo', () => {
   let n17q: CommandLine;
+  /** The demo's own stack, as its last words say. */
+  let its: CommandLine;
   let ran: Ran;
   let run: string;
   beforeAll(async () => {
     n17q = commandLine();
+    its = commandLine({ N17Q_DATA_DIR: join(n17q.data, 'demo-stack') });
     ran = await n17q.run(['demo']);
     run = /\.\/n17q show (\S+)/u.exec(ran.out)?.[1] ?? '';
   }, 240_000);
-  afterAll(async () => { await n17q.remove(); }, 60_000);
+  afterAll(async () => { await its.remove(); await n17q.remove(); }, 60_000);
 
   it('ends well, shows its progress, and says what to try next', () => {
     expect([ran.code, ran.err]).toEqual([0, '']);
@@ -56,8 +59,8 @@ describe('the demo', () => {
   });
 
   it('[RUN-2] [SEAL-4] leaves the run readable after everything was stopped and started again', async () => {
-    await n17q.json(['up']);
-    const shown = await n17q.json<Events>(['show', run, '--events']);
+    await its.json(['up']);
+    const shown = await its.json<Events>(['show', run, '--events']);
     expect(shown.status).toBe('ended');
     const types = shown.events.map((e) => e.type);
     const transitions = shown.events.filter((e) => e.type === 'segment.started');
@@ -69,21 +72,23 @@ describe('the demo', () => {
     expect(started.filter((e) => e.data['effect'] === unknown?.data['effect']).map((e) => e.data['attempt'])).toEqual([unknown?.data['attempt']]);
     // each boundary is sealed before the next claim
     for (const [i, type] of types.entries()) if (type === 'effect.attempt-started' || type === 'generation.started') expect(types.slice(0, i).findLast((t) => t === 'checkpoint.sealed' || t === 'generation.accepted' || t === 'effect.observed')).toBe('checkpoint.sealed');
-    expect((await n17q.run(['runs'])).out).toContain(run);
+    expect((await its.run(['runs'])).out).toContain(run);
     // what it did, by a short name; and a finding that comes too late hears how the effect was settled
     const short = run.slice(0, 12);
-    expect((await n17q.run(['diff', short])).out).toMatch(/^-.*Math\.trunc\(.*\n\+.*Math\.round\(/mu);
-    const output = (await n17q.run(['output', short])).out;
+    expect((await its.run(['diff', short])).out).toMatch(/^-.*Math\.trunc\(.*\n\+.*Math\.round\(/mu);
+    const output = (await its.run(['output', short])).out;
     expect(output).toMatch(/the model said\n {2}\| calls list_files/u);
     expect(output).toMatch(/file_ticket happened, by query\n {2}\| /u);
-    expect((await n17q.run(['output', short, String(unknown?.revision)])).out).toContain('"cause": "CLAIM_EXPIRED"');
-    const late = await n17q.run(['finding', short, String(unknown?.data['effect']).slice(0, 16), '--happened', '--evidence', join(n17q.data, 'tokens.json')]);
+    expect((await its.run(['output', short, String(unknown?.revision)])).out).toContain('"cause": "CLAIM_EXPIRED"');
+    const late = await its.run(['finding', short, String(unknown?.data['effect']).slice(0, 16), '--happened', '--evidence', join(n17q.data, 'demo-stack', 'tokens.json')]);
     expect([late.code, late.err]).toEqual([1, expect.stringMatching(/^n17q: This effect \(file_ticket\) is settled already: it happened, known at event \d+ by asking the target\. A finding changes nothing\. \(ILLEGAL\)\n$/u)]);
-    await n17q.run(['down']);
+    await its.run(['down']);
   }, 120_000);
 
-  it('keeps its hands off the folder of the sample, and removes nothing of the user', () => {
+  it('keeps its hands off the folder of the sample, and off the data folder of the user\'s own stack', () => {
     expect(figure(ran.out, 'the given repository is as it was')).toEqual(['ok', 'yes']);
-    expect(existsSync(join(n17q.data, 'secrets.json'))).toBe(true);
+    expect(readdirSync(n17q.data).toSorted()).toEqual(['.gitignore', 'demo-stack']); // nothing of the user's own stack was begun or touched
+    expect(ran.out).toContain(`export N17Q_DATA_DIR=${join(n17q.data, 'demo-stack')} N17Q_API_PORT=0`);
+    expect(existsSync(join(n17q.data, 'demo-stack', 'demo', 'unfinished'))).toBe(false);
   });
 });

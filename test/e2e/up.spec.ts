@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createServer, type AddressInfo, type Server } from 'node:net';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { connect } from 'nats';
@@ -27,8 +28,13 @@ describe('words that it does not know', () => {
 
   it.each([
     [['stats'], /^n17q: unknown command 'stats' .*status.*; \.\/n17q --help lists the commands\.\n$/u],
-    [['up', '--seperate'], /^n17q: unknown option '--seperate' .*--help lists the commands\.\n$/u],
-    [['show'], /^n17q: missing required argument 'run'; .*\n$/u],
+    [['up', '--seperate'], /^n17q: unknown option '--seperate' .*; \.\/n17q up --help says more\.\n$/u],
+    [['provider', 'ad'], /^n17q: unknown command 'ad' .*; \.\/n17q provider --help lists the commands\.\n$/u],
+    [['show'], /^n17q: missing required argument 'run'; as in \.\/n17q show RUN; \.\/n17q show --help says more\.\n$/u],
+    [['finding'], /^n17q: missing required argument 'run'; as in \.\/n17q finding RUN EFFECT; .*\n$/u],
+    [['finding', 'R', 'E', '--happened'], /^n17q: Give --evidence FILE, .*\n$/u],
+    [['--json', 'up', '--seperate'], /^\{"error":"unknown option '--seperate' .*","exitCode":2\}\n$/u],
+    [['run', ' ', '--json'], /^\{"error":"The goal is empty: .*","exitCode":2\}\n$/u],
     [['finding', 'R', 'E', '--evidence', '/dev/null'], /^n17q: Give exactly one of --happened and --did-not\.\n$/u],
     [['demo', '--repo', '/nowhere/at/all', '--test-cmd', 'true'], /^n17q: There is no folder \/nowhere\/at\/all: .*\n$/u],
     [['demo', '--repo', '/'], /^n17q: Give --test-cmd CMD beside --repo.*\n$/u],
@@ -47,6 +53,22 @@ describe('words that it does not know', () => {
     const { code, err } = await n17q.run(['up'], env);
     expect(err.trim().split('\n')).toEqual([expect.stringMatching(sentence)]);
     expect(code).toBe(2);
+  });
+
+  it('puts its secrets among nobody\'s sources', async () => {
+    const repo = mkdtempSync(join(n17q.data, 'repo-'));
+    mkdirSync(join(repo, '.git'));
+    for (const command of [['up'], ['demo'], ['provider', 'add', 'a', '--model', 'gemini-2.5-pro']]) {
+      expect(await n17q.run(command, { N17Q_DATA_DIR: repo })).toMatchObject({ code: 2, err: expect.stringMatching(/^n17q: \S+ is a git repository, .*N17Q_DATA_DIR\.\n$/u) });
+    }
+    expect(readdirSync(repo)).toEqual(['.git']);
+    rmSync(repo, { recursive: true });
+  });
+
+  it('says in one sentence that git is needed', async () => {
+    const without = mkdtempSync(join(tmpdir(), 'n17q-nothing-'));
+    for (const command of ['up', 'demo']) expect(await n17q.run([command], { PATH: without })).toMatchObject({ code: 1, err: 'n17q: git is needed and is not found here: install git and run the command again.\n' });
+    rmSync(without, { recursive: true });
   });
 
   it('says what to do when nothing runs', async () => {
@@ -108,9 +130,10 @@ async function withoutModel(n17q: CommandLine): Promise<void> {
   expect(await said('output', short)).toMatch(/a person noted\n {2}\| mind the step/u);
   expect(await said('diff', short)).toBe('1 n17q: This run has no workspace. (NOT_FOUND)');
   expect(await said('provider', 'add', 'mine', '--model', 'none')).toMatch(/^2 n17q: The account mine: the model "none" is not known; known are /u);
-  expect(await said('provider', 'add', 'mine', '--model', 'gemini-2.5-pro', '--endpoint', 'http://127.0.0.1:9')).toMatch(/^0 The account mine stands in \S+ and is in use now\.\nPut its key, one line, into \S+\/mine;/u);
+  expect(await said('provider', 'add', 'mine', '--model', 'gemini-2.5-pro', '--endpoint', 'http://127.0.0.1:9')).toMatch(/^0 The account mine stands in \S+ and is in use now\.\nPut its key, one line, into \S+\/mine; a run that stood still for want of it then goes on with \.\/n17q resume RUN\./u);
   expect(await said('provider', 'list')).toMatch(/mine +gemini-2\.5-pro +MISSING +yes/u);
   await until(async () => (await said('show', short)).includes('CREDENTIAL_ABSENT'), { withinMs: 20_000, what: 'the want of a key', everyMs: 200 });
+  expect(await said('show', short)).toMatch(/to do: Put the key of the account mine, one line, into \S+\/mine, then \.\/n17q resume /u);
   expect(await said('provider', 'remove', 'mine')).toMatch(/^0 The account mine is removed from /u);
   expect(await said('end', short)).toMatch(/^0 The run is asked to end/u);
   await until(async () => (await said('show', short)).includes('nobody: the run has ended'), { withinMs: 20_000, what: 'the end', everyMs: 200 });
@@ -120,13 +143,14 @@ async function withoutModel(n17q: CommandLine): Promise<void> {
 
 describe('one process', () => {
   it('[SVC-1] starts every service in one process with a bus user each, again changes nothing, and stops all of it', async () => {
-    const both = await Promise.all([0, 1].map(() => n17q.run(['up', '--json']))); // two at once: one starts it, the other says so and waits
+    const both = await Promise.all([0, 1].map(() => n17q.run(['up', '--json'], { N17Q_TEST_CMD: 'npm test' }))); // two at once: one starts it, the other says so and waits
     expect(both.map((b) => b.code)).toEqual([0, 0]);
     const answers = both.map((b) => JSON.parse(b.out) as { fresh: boolean; apiUrl: string; tokensFile: string });
     const [first] = answers as [(typeof answers)[number]];
     expect(answers.filter((a) => a.fresh)).toHaveLength(1);
     expect(both.filter((b) => b.err.includes('another n17q is starting this stack already; waiting for it'))).toHaveLength(1);
     expect((await n17q.json<{ fresh: boolean }>(['up'])).fresh).toBe(false);
+    expect(await n17q.run(['up'], { N17Q_TEST_CMD: 'make check' })).toMatchObject({ code: 1, err: expect.stringMatching(/^n17q: The stack was running already and does not go by N17Q_TEST_CMD \(it has "npm test"\): run \.\/n17q down/u) });
 
     const status = await n17q.json<Status>(['status']);
     expect(status).toMatchObject({ stack: 'running', mode: 'one-process', problems: [] });
@@ -155,7 +179,7 @@ describe('one process', () => {
 
 describe('separate processes', () => {
   it('[SVC-1] [RUN-4] gives each service a process, starts a killed one again, and says so', async () => {
-    await n17q.json(['up', '--separate']);
+    expect(await n17q.json(['up', '--separate'])).toMatchObject({ testCommand: 'npm test' }); // of the start before
     // one process compiled for all of them: seven that fill the cache at their end would take long to stop
     expect(existsSync(join(fileURLToPath(new URL('../../.data/cache/node/', import.meta.url)), 'warm.json'))).toBe(true);
     expect((await n17q.run(['up'])).err).toMatch(/A stack is running already, each service as its own process: run \.\/n17q down first/u);

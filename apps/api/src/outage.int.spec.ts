@@ -44,6 +44,17 @@ describe('the api among others', () => {
     expect(runs.filter((r) => r.title === 'While away')).toHaveLength(1);
   }, 60_000);
 
+  it('[RUN-4] says of a database that was killed that the store is restarting and to try again, never that it is a defect', async () => {
+    await sandbox.postgres.kill();
+    const [list, input] = await Promise.all([stack.call('GET', '/v1/runs'), stack.call('POST', '/v1/runs', { body: { goal: 'Meanwhile' }, headers: { 'idempotency-key': 'meanwhile-1' } })]);
+    expect([list.status, list.body['code'], list.headers.get('retry-after')]).toEqual([503, 'STORE_UNREACHABLE', '2']);
+    expect(list.body['detail']).toMatch(/^The store is restarting: .* try again in a few seconds\.$/u);
+    expect(input.status).toBe(503);
+    await sandbox.postgres.restart();
+    await until(async () => (await stack.call('GET', '/v1/runs')).status === 200, { withinMs: 20_000, what: 'the list again' });
+    await until(async () => (await stack.call('GET', '/v1/health/ready', { as: null })).status === 200, { withinMs: 20_000, what: 'readiness' });
+  }, 60_000);
+
   it('stops with streams open, and a port that is taken is one sentence', async () => {
     const run = ((await stack.call('POST', '/v1/runs', { body: { goal: 'Watched' } })).body as unknown as http.Accepted).run;
     const r = await fetch(`${stack.base}/v1/runs/${run}/stream`, { headers: { authorization: `Bearer ${stack.token('ada')}` } });

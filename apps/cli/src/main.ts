@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import { program } from './program.js';
 import { ROOT } from './stack/places.js';
-import { sentenceOf, Trouble } from './trouble.js';
+import { errorText, sentenceOf, Trouble } from './trouble.js';
 
 process.stdout.on('error', (e: NodeJS.ErrnoException) => { if (e.code === 'EPIPE') process.exit(0); }); // the reader has seen enough
 
@@ -16,7 +16,7 @@ try {
 } catch (e) {
   if (e instanceof CommanderError) process.exitCode = e.exitCode === 0 ? 0 : 2; // commander has said what was wrong
   else {
-    process.stderr.write(`n17q: ${sentenceOf(e)}\n`);
     process.exitCode = e instanceof Trouble ? e.exitCode : 1;
+    process.stderr.write(errorText(sentenceOf(e), process.exitCode));
   }
 }

@@ -4,16 +4,23 @@
 import { Command } from 'commander';
 import { outputOf } from './commands/output.js';
 import type { Decision, Verb } from './commands/asks.js';
+import { errorText } from './trouble.js';
 import { productVersion } from './version.js';
 
 const UP_HELP = `
 Settings: N17Q_DATA_DIR (default .data), N17Q_API_PORT (7417; 0: any), N17Q_NATS_PORT, N17Q_POSTGRES_PORT,
-N17Q_PROVIDERS_FILE (default providers.json of the data folder), N17Q_TEST_CMD, N17Q_TICKETS_URL.
+N17Q_PROVIDERS_FILE (default providers.json of the data folder), N17Q_TICKETS_URL.
+N17Q_TEST_CMD: the command that runs the tests of a run's workspace, one for the stack; without it the model gets no tool for that. A program
+and its arguments, without a shell (N17Q_TEST_CMD="sh -c 'npm ci && npm test'" asks for one), in a sandbox without network. It is read at the start and kept for the next
+ones; set and empty, it is forgotten. A stack that runs already does not go by it: ./n17q down first.
 With N17Q_NATS_URL and N17Q_DATABASE_URL (the owner's) those servers are used; bus passwords come from
 N17Q_NATS_PASSWORDS_FILE, else from the URL (one user for all services), else they are the stack's own.`;
 
 const STATUS_HELP = `
 Exit code: 0 everything runs, 3 nothing runs, 4 something is starting, stopping, gone or silent.`;
+const RUN_TESTS_HELP = `
+The run works on a clone of the last commit of the repository, whose top folder --repo names; what is not committed is not in it.
+Its tests are run by the command of the stack: N17Q_TEST_CMD at ./n17q up (see ./n17q up --help).`;
 const RUN_HELP = `
 RUN and EFFECT may be given by their first characters, at least 4, where only one begins so.`;
 
@@ -29,7 +36,7 @@ function stackWords(n17q: Command): void {
     .addHelpText('after', UP_HELP)
     .action(async (o: { separate?: boolean; foreground?: boolean }, c: Command) => (await stack()).upCommand(o, outputOf(c)));
   n17q.command('down').description('stop the local stack').action(async (_o: object, c: Command) => (await stack()).downCommand(outputOf(c)));
-  n17q.command('status').description('what runs, since when, and what is wrong').addHelpText('after', STATUS_HELP).action(async (_o: object, c: Command) => (await stack()).statusCommand(outputOf(c)));
+  n17q.command('status').description('what runs, since when, and what is wrong').addHelpText('after', STATUS_HELP).action(async (_o: object, c: Command) => (await import('./commands/status.js')).statusCommand(outputOf(c)));
   n17q.command('doctor').description('check the store: chain, digests, checkpoints, what it keeps beside the log; changes nothing').action(async (_o: object, c: Command) => (await import('./commands/doctor.js')).doctorCommand(outputOf(c)));
   n17q.command('migrate').description('bring the database of N17Q_DATABASE_URL up to date, with its run-time roles (up does it by itself)')
     .action(async (_o: object, c: Command) => (await stack()).migrateCommand(outputOf(c)));
@@ -43,7 +50,7 @@ const VERBS: { readonly [V in Verb]: string } = {
 };
 
 function runWords(n17q: Command): void {
-  n17q.command('run <goal>').description('start a run').option('--repo <path>', 'work on a clone of this git repository; the path is only read').option('--title <text>', 'a short name for it')
+  n17q.command('run <goal>').description('start a run').option('--repo <path>', 'work on a clone of this git repository; the path is only read').option('--title <text>', 'a short name for it').addHelpText('after', RUN_TESTS_HELP)
     .action(async (goal: string, o: { repo?: string; title?: string }, c: Command) => (await runs()).runCommand(goal, o, outputOf(c)));
   n17q.command('runs').description('all runs, newest first').action(async (_o: object, c: Command) => (await runs()).runsCommand(outputOf(c)));
   n17q.command('show <run>').description('what a run does, waits for, and must not repeat').option('--events', 'all of its events')
@@ -52,8 +59,8 @@ function runWords(n17q: Command): void {
   n17q.command('output <run> [event]').description('what the model and the tools said; with a number of an event, or an effect: that in full')
     .action(async (run: string, event: string | undefined, _o: object, c: Command) => (await import('./commands/contents.js')).outputCommand(run, event, outputOf(c)));
   n17q.command('finding <run> <effect>').description('say what you found about an effect of unknown outcome; the gate judges it')
-    .option('--happened', 'it happened').option('--did-not', 'it did not happen').requiredOption('--evidence <file>', 'what shows it')
-    .action(async (run: string, effect: string, o: { happened?: boolean; didNot?: boolean; evidence: string }, c: Command) => (await asks()).findingCommand(run, effect, o, outputOf(c)));
+    .option('--happened', 'it happened').option('--did-not', 'it did not happen').option('--evidence <file>', 'what shows it (always needed)')
+    .action(async (run: string, effect: string, o: { happened?: boolean; didNot?: boolean; evidence?: string }, c: Command) => (await asks()).findingCommand(run, effect, o, outputOf(c)));
   n17q.command('input <run> <text>').description('give a run an input').action(async (run: string, text: string, _o: object, c: Command) => (await asks()).inputCommand(run, text, outputOf(c)));
   n17q.command('note <run> <text>').description('leave a note for people, which informs and asks for nothing')
     .action(async (run: string, text: string, _o: object, c: Command) => (await asks()).noteCommand(run, text, outputOf(c)));
@@ -84,8 +91,7 @@ export function program(): Command {
   const n17q = new Command('n17q')
     .description('Durable runs for AI agents: a run survives the loss of any process, session or model.')
     .version(productVersion(), '-V, --version')
-    .option('--json', 'answer with JSON')
-    .configureOutput({ outputError: (text, write) => write(`n17q: ${text.replace(/^error: /u, '').trim().replace(/\.?\s*\n\s*/gu, ' ').replace(/\.$/u, '')}; ./n17q --help lists the commands.\n`) })
+    .option('--json', 'answer with JSON; an error is JSON on standard error')
     .addHelpText('after', RUN_HELP)
     .exitOverride();
   stackWords(n17q);
@@ -95,5 +101,20 @@ export function program(): Command {
     .option('--repo <path>', 'work on a clone of this git repository instead of the sample; the path is only read')
     .option('--test-cmd <cmd>', 'how its tests are run')
     .action(async (o: { repo?: string; testCmd?: string }, c: Command) => (await import('./commands/demo.js')).demoCommand(o, outputOf(c)));
+  sayWrongWords(n17q, '');
   return n17q;
+}
+
+/** Each command's own sentence about words that it does not know, with where to look. */
+function sayWrongWords(c: Command, above: string): void {
+  const name = above === '' ? './n17q' : `${above} ${c.name()}`;
+  const usage = [name, ...c.registeredArguments.map((a) => a.name().toUpperCase() + (a.variadic ? '…' : ''))].join(' ');
+  c.configureOutput({
+    outputError: (text, write) => {
+      const said = text.replace(/^error: /u, '').trim().replace(/\.?\s*\n\s*/gu, ' ').replace(/\.$/u, '');
+      const where = c.commands.length > 0 ? `${name} --help lists the commands` : `${said.startsWith('missing required argument') ? `as in ${usage}; ` : ''}${name} --help says more`;
+      write(errorText(`${said}; ${where}.`, 2));
+    },
+  });
+  for (const sub of c.commands) sayWrongWords(sub, name);
 }

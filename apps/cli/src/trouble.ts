@@ -16,3 +16,10 @@ export function sentenceOf(e: unknown): string {
   if (typeof message === 'string' && message !== '') return syscall === undefined && e instanceof Error && e.name !== 'Error' ? `${e.name}: ${message}` : message;
   return String(e);
 }
+
+/** What is written to standard error, for people or, where `--json` was given, for programs. */
+export function errorText(sentence: string, exitCode: number, args: readonly string[] = process.argv.slice(2)): string {
+  const end = args.indexOf('--');
+  const json = (end < 0 ? args : args.slice(0, end)).includes('--json');
+  return json ? `${JSON.stringify({ error: sentence, exitCode })}\n` : `n17q: ${sentence}\n`;
+}

@@ -3,6 +3,8 @@ import type { Response } from 'express';
 import { ArtifactAltered, ArtifactErased, ArtifactMissing } from '@n17q/artifacts';
 import { http, type AppendRefusalCode } from '@n17q/contracts';
 import { ContentGone, Contended, StoreUnreachable } from '@n17q/event-log';
+import { GitTrouble } from '@n17q/tools';
+import { databaseIsAway } from '../read-model/away.js';
 import { refusalWords, type Refusal } from './refusal-words.js';
 
 export class Problem extends Error {
@@ -30,8 +32,16 @@ function ofFramework(e: HttpLike): Problem | undefined {
   return undefined;
 }
 
-export function problemOf(e: unknown): Problem {
+/** git is not on this machine. */
+export const isNoGit = (e: unknown): boolean => e instanceof GitTrouble && e.exitCode === 'ENOENT';
+
+/** `reads`: the request asked for nothing to be done. */
+export function problemOf(e: unknown, reads = false): Problem {
   if (e instanceof Problem) return e;
+  if (isNoGit(e)) return new Problem('NOT_READY', 'git is needed for this and is not found on the machine of the server: install git there and try again.');
+  if (databaseIsAway(e)) return reads
+    ? new Problem('STORE_UNREACHABLE', 'The store is restarting: its database does not answer yet. Nothing was done; try again in a few seconds.', { retryAfterS: 2 })
+    : new Problem('OUTCOME_UNKNOWN', 'The store is restarting: its database does not answer yet, and the request may have been taken in. With an Idempotency-Key it can be repeated safely; without one, look at the run first.', { retryAfterS: 2 });
   if (e instanceof StoreUnreachable) return e.mayHaveActed
     ? new Problem('OUTCOME_UNKNOWN', 'The event store did not answer, and the request may have been taken in. With an Idempotency-Key it can be repeated safely; without one, look at the run first.', { retryAfterS: 2 })
     : new Problem('STORE_UNREACHABLE', 'The event store is out of reach. Nothing was done; try again later.', { retryAfterS: 2 });

@@ -7,9 +7,9 @@ import { ArtifactMissing } from '@n17q/artifacts';
 import type { Workspaces } from '@n17q/tools';
 import { Problem } from '../http/problem.js';
 import { runViewOf } from '../view/run-view.js';
+import { patchOf } from './patch.js';
 
 export const GOAL_CHARS_SHOWN = 8_000;
-export const DIFF_BYTES_MAX = 512 * 1024;
 const SCAN = 512;
 
 interface Cited { readonly upTo: number; readonly refs: ReadonlyMap<string, ContentRef> }
@@ -39,7 +39,7 @@ export class RunReader {
 
   async diff(s: RunState): Promise<string> {
     if (s.workspace === null) throw new Problem('NOT_FOUND', 'This run has no workspace.');
-    return this.workspaces.diff(s.tenant, s.workspace, DIFF_BYTES_MAX);
+    return patchOf(this.workspaces, s.tenant, s.workspace);
   }
 
   /** Every reference that the run's events make, up to its head. */

@@ -10,7 +10,7 @@ import type { http } from '@n17q/contracts';
 import { fact, type RunId, type WorkspaceRef } from '@n17q/domain';
 import { GitTrouble, WorkspaceTrouble, type Workspaces } from '@n17q/tools';
 import type { Asking } from '../http/caller.js';
-import { Problem } from '../http/problem.js';
+import { isNoGit, Problem } from '../http/problem.js';
 import { idFrom } from './run-log.js';
 import { uploads, type Answer, type RunRequests } from './run-requests.js';
 
@@ -46,7 +46,8 @@ export class CreateRun {
       await this.requests.register(a.tenant, run, workspace.tree);
       return workspace;
     } catch (e) {
-      if (e instanceof GitTrouble || e instanceof WorkspaceTrouble) throw new Problem('REPOSITORY_UNUSABLE', `${repo.slice(0, 300)} cannot be cloned (${e.message.slice(0, 300)}): give a git repository with at least one commit.`, { path: '/repo' });
+      if (isNoGit(e)) throw e;
+      if (e instanceof GitTrouble || e instanceof WorkspaceTrouble) throw new Problem('REPOSITORY_UNUSABLE', `${repo.slice(0, 300)} cannot be cloned (${e.message.slice(0, 300)}): give the top folder of a git repository with at least one commit.`, { path: '/repo' });
       throw e;
     } finally {
       await rm(folder, { recursive: true, force: true });

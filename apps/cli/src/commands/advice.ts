@@ -1,4 +1,6 @@
 /** Why a run stands still, and what a person can do about it, by code. What is not in these tables is said in the run's own words. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { http } from '@n17q/contracts';
 
 /** Where this machine describes model accounts and keeps their keys; null: the API is elsewhere. */
@@ -8,13 +10,22 @@ export interface Advice { readonly why: string; readonly todo: string }
 type Make = (run: string, setup: Setup | null, reason: string) => Advice;
 const account = (setup: Setup | null): string => (setup === null
   ? 'Its operator must publish profiles with an account (PUT /v1/tenant/profiles); the run then goes on by itself.'
-  : `./n17q provider add ACCOUNT --model NAME adds one to ${setup.providers} (its key goes into ${setup.credentials}/ACCOUNT); what waits for it then goes on by itself.`);
+  : `./n17q provider add ACCOUNT --model NAME --key-stdin < KEYFILE adds one to ${setup.providers}, and its key to ${setup.credentials}; what waits then goes on by itself (with the key added later, by ./n17q resume RUN).`);
+const accountIn = (reason: string): string => /\bfor account ([a-z0-9._-]+)/u.exec(reason)?.[1] ?? 'ACCOUNT';
+/** What the run said when it stopped may have been mended since. */
+function credential(run: string, setup: Setup | null, reason: string): Advice {
+  const name = accountIn(reason);
+  const file = setup === null ? undefined : join(setup.credentials, name);
+  const resume = `./n17q resume ${run}`;
+  if (file !== undefined && existsSync(file)) return { why: `there was no usable key for the account ${name} when it was asked for`, todo: `A key is in ${file} now: ${resume} lets the run go on with it.` };
+  return { why: reason, todo: `Put the key of the account ${name}, one line, into ${file ?? `the gateway's folder of credentials, as ${name}`}, then ${resume}.` };
+}
 const fromRecord = (run: string): string => `./n17q resume ${run} goes on from the record, with a new conversation.`;
 const reasoned = (todo: (run: string) => string): Make => (run, _setup, reason) => ({ why: reason, todo: todo(run) });
 
 const BLOCKED: { readonly [code: string]: Make } = {
   NO_ROUTE: (_run, setup) => ({ why: 'no model account that this run may use is configured', todo: account(setup) }),
-  CREDENTIAL_ABSENT: (run, setup, reason) => ({ why: reason, todo: `Put the key of the account, one line, into ${setup === null ? 'the gateway\'s folder of credentials' : `${setup.credentials}/ACCOUNT`}, then ./n17q resume ${run}.` }),
+  CREDENTIAL_ABSENT: credential,
   BUDGET_EXHAUSTED: reasoned((run) => `Grant the tenant more (POST /v1/tenant/allowance) if it is the tenant's that ran out; a run's own budget is fixed: ./n17q end ${run}, and start another with more.`),
   CONTEXT_DOES_NOT_FIT: reasoned((run) => `Configure a model with a larger window (./n17q provider add), then ./n17q resume ${run}; or end the run.`),
   CHANGE_NEEDS_REVIEW: reasoned((run) => `./n17q resume ${run} allows the change of model; ./n17q end ${run} ends the run instead.`),

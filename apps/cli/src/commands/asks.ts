@@ -69,8 +69,9 @@ function evidenceFrom(file: string): http.NewFinding['evidence'] {
   }
 }
 
-export async function findingCommand(name: string, effect: string, o: { readonly happened?: boolean; readonly didNot?: boolean; readonly evidence: string }, out: Output): Promise<void> {
+export async function findingCommand(name: string, effect: string, o: { readonly happened?: boolean; readonly didNot?: boolean; readonly evidence?: string }, out: Output): Promise<void> {
   if ((o.happened === true) === (o.didNot === true)) throw new Trouble('Give exactly one of --happened and --did-not.', true);
+  if (o.evidence === undefined) throw new Trouble('Give --evidence FILE, a file that shows what you found: ./n17q finding RUN EFFECT --happened|--did-not --evidence FILE.', true);
   const evidence = evidenceFrom(o.evidence);
   const taken = await withRun(name, async (client, run) => {
     const known = (await client.run(run)).effects.map((e) => e.effect);

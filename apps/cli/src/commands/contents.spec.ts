@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { EventEnvelope } from '@n17q/domain';
-import { barred, spoken, telling } from './contents.js';
+import { barred, readable, spoken, telling } from './contents.js';
 import { eventRows, gist } from './event-text.js';
 
 const ref = { commitment: `c1.${'a'.repeat(64)}`, bytes: 144, class: 'tool-result', media: 'text/plain' };
@@ -14,11 +14,17 @@ describe('what a run did, on a terminal', () => {
     expect(spoken(JSON.stringify({ parts: [{ kind: 'opaque' }, { kind: 'text', text: 'Look.' }, { kind: 'call', callId: 'c', tool: 'read_file', args: { path: 'a' } }] }))).toBe('Look.\ncalls read_file({"path":"a"})');
     expect([spoken('no json'), spoken('{}')]).toEqual([undefined, undefined]);
   });
+  it('shows of a changed binary file that it changed', () => {
+    const text = 'diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-GIT binary patch\n+y\n';
+    expect(readable(`diff --git a/l b/l\nindex 3..4 100644\nGIT binary patch\nliteral 3\nKcmZ\n\nliteral 2\nJcmZ\n\n${text}`)).toBe(`diff --git a/l b/l\nindex 3..4 100644\n(a binary file; into a pipe or file its bytes come too)\n${text}`);
+    expect([readable(text), readable('')]).toEqual([text, '']);
+  });
   it('names who said what', () => {
     const tools = new Map([['e', 'pay']]);
     expect(telling(event('effect.observed', { effect: 'e', ok: false, text: ref }), tools)).toEqual({ what: 'pay answered, reporting failure', ref });
     expect(telling(event('effect.reconciled', { effect: 'e', as: 'happened', by: 'query', text: ref }), tools)?.what).toBe('pay happened, by query');
     expect(telling(event('effect.reconciled', { effect: 'e', as: 'happened', by: 'finding', text: null }), tools)).toBeUndefined();
+    expect(telling(event('call.refused', { call: 'c', tool: 'run_tests', code: 'UNKNOWN_TOOL', reason: 'there is no such tool' }), tools)).toEqual({ what: 'the call of run_tests was refused (UNKNOWN_TOOL); the model is told why', words: 'there is no such tool' });
     expect(telling(event('checkpoint.sealed', {}), tools)).toBeUndefined();
   });
 });

@@ -45,11 +45,12 @@ async function textOf(client: N17qClient, run: string, ref: ContentRef): Promise
 }
 
 /** What in this event is worth reading without being asked for. */
-export function telling(e: EventEnvelope, toolOf: ReadonlyMap<string, string>): { readonly what: string; readonly ref: ContentRef } | undefined {
+export function telling(e: EventEnvelope, toolOf: ReadonlyMap<string, string>): { readonly what: string; readonly ref: ContentRef } | { readonly what: string; readonly words: string } | undefined {
   const tool = 'effect' in e.data && typeof e.data.effect === 'string' ? (toolOf.get(e.data.effect) ?? 'a tool') : '';
   switch (e.type) {
     case 'generation.accepted': return { what: 'the model said', ref: e.data.output };
     case 'effect.observed': return { what: `${tool} answered${e.data.ok ? '' : ', reporting failure'}`, ref: e.data.text };
+    case 'call.refused': return { what: `the call of ${e.data.tool} was refused (${e.data.code}); the model is told why`, words: e.data.reason };
     case 'effect.refused': return { what: `${tool} refused (${e.data.cause})`, ref: e.data.text };
     case 'effect.reconciled': return e.data.text === null ? undefined : { what: `${tool} ${e.data.as === 'happened' ? 'happened' : 'did not happen'}, by ${e.data.by}`, ref: e.data.text };
     case 'input.received': return { what: 'a person said', ref: e.data.text };
@@ -69,7 +70,7 @@ async function everythingSaid(client: N17qClient, run: string): Promise<readonly
     const t = telling(e, toolOf);
     if (t === undefined) continue;
     if (chars > ALL_MAX) { said.push({ revision: e.revision, what: `there is more from here on; ./n17q output ${run} EVENT shows each`, text: '', cut: false }); break; }
-    const text = cutTo(await textOf(client, run, t.ref), EACH_MAX);
+    const text = cutTo('ref' in t ? await textOf(client, run, t.ref) : t.words, EACH_MAX);
     chars += text.text.length;
     said.push({ revision: e.revision, what: t.what, ...text });
   }
@@ -105,10 +106,18 @@ export async function outputCommand(given: string, event: string | undefined, ou
   out.answer({ run, said }, () => (said.length === 0 ? 'Nobody has said anything in this run yet.' : `Words of models, tools and people, as they came; each line behind a bar.\n\n${said.map((s) => saidText(run, s)).join('\n\n')}`));
 }
 
+/** A patch for reading: of a binary file, that it changed, not its bytes. */
+export function readable(patch: string): string {
+  return patch.split(/^(?=diff --git )/mu).map((file) => {
+    const at = file.search(/^GIT binary patch$/mu);
+    return at < 0 ? file : `${file.slice(0, at)}(a binary file; into a pipe or file its bytes come too)\n`;
+  }).join('');
+}
+
 /** On a terminal behind bars; into a pipe or file as it is, so that `git apply` reads it. */
 export async function diffCommand(given: string, out: Output): Promise<void> {
   const { run, diff } = await withRun(given, async (client, run) => ({ run, diff: await client.diff(run) }));
   const onTerminal = process.stdout.isTTY === true;
   if (!out.json && !onTerminal && diff !== '') { process.stdout.write(diff); return; }
-  out.answer({ run, diff }, () => (diff === '' ? 'The run has changed nothing in its workspace.' : barred(diff.trimEnd())));
+  out.answer({ run, diff }, () => (diff === '' ? 'The run has changed nothing in its workspace.' : barred(readable(diff).trimEnd())));
 }

@@ -81,7 +81,8 @@ export async function addProvider(account: string, o: { readonly model: readonly
   const keyed = existsSync(keyFile);
   out.answer({ account, file: p.providers, keyFile, key: keyed, revision: published?.revision ?? null }, () => [
     `The account ${account} stands in ${p.providers}${published === null ? '; ./n17q up reads it' : ' and is in use now'}.`,
-    ...(keyed ? [] : [`Put its key, one line, into ${keyFile}; then runs can use it.`]),
+    ...(keyed ? [] : [`Put its key, one line, into ${keyFile}; a run that stood still for want of it then goes on with ./n17q resume RUN.`]),
+    ...(key !== undefined && published !== null ? ['Its key is in its place; a run that stood still for want of it goes on with ./n17q resume RUN (./n17q runs lists them).'] : []),
   ].join('\n'));
 }
 

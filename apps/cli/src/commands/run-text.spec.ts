@@ -1,4 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { http } from '@n17q/contracts';
 import { amount, dollars, size } from './amounts.js';
 import { COMMANDS, commandsFor } from './advice.js';
@@ -18,8 +21,8 @@ const text = (more: Partial<http.RunView>): string => runText({ ...view, ...more
 
 describe('a run on a terminal', () => {
   it.each([
-    ['NO_ROUTE', 'profiles', 'no model account that this run may use is configured (NO_ROUTE)', '/d/providers.json (its key goes into /d/keys/ACCOUNT)'],
-    ['CREDENTIAL_ABSENT', 'person', 'what it says (CREDENTIAL_ABSENT)', '/d/keys/ACCOUNT, then ./n17q resume r1'],
+    ['NO_ROUTE', 'profiles', 'no model account that this run may use is configured (NO_ROUTE)', '--key-stdin < KEYFILE adds one to /d/providers.json, and its key to /d/keys;'],
+    ['CREDENTIAL_ABSENT', 'person', 'what it says (CREDENTIAL_ABSENT)', '/d/keys/ACCOUNT, then ./n17q resume r1'], // it names no account
     ['CHANGE_NEEDS_REVIEW', 'person', 'what it says (CHANGE_NEEDS_REVIEW)', './n17q resume r1 allows'],
     ['PROTOCOL_STATE_MISSING', 'person', 'what it says (PROTOCOL_STATE_MISSING)', 'goes on from the record'],
     ['SOMETHING_NEW', 'policy', 'what it says (SOMETHING_NEW)', 'Publish another policy'],
@@ -29,6 +32,19 @@ describe('a run on a terminal', () => {
     expect(said).toContain(`it stands still: ${why}`);
     expect(said.split('\n').find((l) => l.includes('to do:'))).toContain(todo);
     expect(said).not.toContain('waits for profiles');
+  });
+  it('names the account whose key is wanted, and says when the key has come since', () => {
+    const dir = mkdtempSync(join(tmpdir(), 'n17q-keys-'));
+    try {
+      const blocked = { code: 'CREDENTIAL_ABSENT', reason: 'there is no usable credential for account mine (ABSENT): give the gateway one and resume the run', waitsFor: 'person' };
+      const said = (): string => runText({ ...view, blocked }, { providers: '/d/providers.json', credentials: dir });
+      expect(said()).toContain(`to do: Put the key of the account mine, one line, into ${join(dir, 'mine')}, then ./n17q resume r1.`);
+      writeFileSync(join(dir, 'mine'), 'a-key');
+      expect(said()).toContain(`to do: A key is in ${join(dir, 'mine')} now: ./n17q resume r1 lets the run go on with it.`);
+      expect(said()).not.toContain('ACCOUNT');
+    } finally {
+      rmSync(dir, { recursive: true, force: true });
+    }
   });
   it('says how a paused one goes on, and of one that is paused and blocked says both', () => {
     const said = text({ status: 'paused', paused: { code: 'ASKED', reason: 'lunch' }, blocked: { code: 'NO_ROUTE', reason: '', waitsFor: 'profiles' } });

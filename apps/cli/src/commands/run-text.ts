@@ -49,7 +49,7 @@ export function runText(v: http.RunView, setup: Setup | null = null): string {
     `  revision ${v.revision}, checkpoint ${v.checkpoint === null ? 'none' : `at ${v.checkpoint.cut}`}, retention ${v.retention}, world ${short(v.world)}`,
     ...section('goal', v.goal === null ? [] : [v.goal.text === null ? `(${v.goal.gone ?? 'gone'})` : plain(v.goal.text).slice(0, 2000)]),
     ...section('plan', v.plan.map((step, i) => `${i + 1}. ${short(step, 300)}`)),
-    ...section('segments', v.segments.length === 0 ? [] : [table(v.segments.map((s) => [String(s.segment), short(s.route.account), short(s.route.model), plural(s.generations, 'output'), plural(s.effects, 'effect'), `${s.unknowns} unknown`, `${count(s.inputTokens)} + ${count(s.outputTokens)} tokens`]))]),
+    ...section('segments', v.segments.length === 0 ? [] : [table(v.segments.map((s) => [String(s.segment), short(s.route.account), short(s.route.model), plural(s.generations, 'output'), plural(s.effects, 'effect'), s.unknowns === 0 ? 'none unknown' : `${count(s.unknowns)} once unknown`, `${count(s.inputTokens)} + ${count(s.outputTokens)} tokens`]))]),
     ...section(v.unresolved.length > 0 ? 'unresolved effects' : 'effects of the turn', effects.map((e) => effectLines(v.run, e))),
     ...section('approvals', approvals.map((a) => `${a.approval}  ${a.stage} for ${a.effect}${a.stage === 'requested' ? `\n  ./n17q output ${v.run} ${a.effect} shows what it would do; ./n17q approve|reject ${v.run} ${a.approval}` : ''}`)),
     ...section('findings', v.findings.map((f) => `${f.finding}  ${f.verdict} of ${f.effect}, by ${short(f.by.id)}: ${f.stage}`)),

@@ -24,8 +24,9 @@ describe('run', () => {
   });
   it('says that the run waits when there is no model, and how to configure one', () => {
     const text = madeText('r1', 0, setup);
-    expect(text).toContain('No model account is configured, so the run waits for one. ./n17q provider add ACCOUNT --model NAME adds one to /d/providers.json (its key goes into /d/keys/ACCOUNT)');
+    expect(text).toContain('No model account is configured, so the run waits for one. ./n17q provider add ACCOUNT --model NAME --key-stdin < KEYFILE adds one to /d/providers.json, and its key to /d/keys; what waits then goes on by itself');
     expect(madeText('r1', 0, null)).toContain('PUT /v1/tenant/profiles');
+    expect(madeText('r1', 2, setup, true)).toMatch(/no test command, so the model gets no tool that runs tests: .*N17Q_TEST_CMD=/u);
     expect(madeText('r1', 2, setup)).toBe('Run r1 is in the log. ./n17q show r1 says what it does.');
   });
 });

@@ -1,6 +1,7 @@
 /** Starting a run, the list of runs, and one run in full. */
 import { resolve } from 'node:path';
 import { dataDir, placesIn } from '../stack/places.js';
+import { readState } from '../stack/state.js';
 import { Trouble } from '../trouble.js';
 import { noModel, type Setup } from './advice.js';
 import { isRemote, ownReach, reaches, said, withRun } from './api.js';
@@ -20,14 +21,17 @@ export async function runCommand(goal: string, o: { readonly repo?: string; read
   given('goal', goal);
   if (o.title !== undefined && /\p{Cc}/u.test(given('title', o.title, TITLE_CHARS_MAX))) throw new Trouble('The title is one line without control characters: give the rest in the goal.', true);
   const { client } = ownReach();
+  const testless = o.repo !== undefined && !isRemote() && (readState(placesIn(dataDir()).state)?.testCommand ?? null) === null;
   const made = await said(() => client.createRun({ goal, ...(o.title === undefined ? {} : { title: o.title }), ...(o.repo === undefined ? {} : { repo: resolve(o.repo) }) }));
   const models = await said(async () => (await client.document('profiles')).document?.preference.length ?? 0);
-  out.answer({ ...made, models }, () => madeText(made.run, models, setupHere()));
+  out.answer({ ...made, models, ...(testless ? { testCommand: null } : {}) }, () => madeText(made.run, models, setupHere(), testless));
 }
 
-export const madeText = (run: string, models: number, setup: Setup | null): string => [
+/** `testless`: it has a repository, and the stack has no command for its tests. */
+export const madeText = (run: string, models: number, setup: Setup | null, testless = false): string => [
   `Run ${run} is in the log. ./n17q show ${run} says what it does.`,
   ...(models > 0 ? [] : [noModel(setup, 'the run waits')]),
+  ...(testless ? ['This stack has no test command, so the model gets no tool that runs tests: ./n17q down, then N17Q_TEST_CMD=\'PROGRAM ARGUMENTS\' ./n17q up gives it one.'] : []),
 ].join('\n');
 
 export async function runsCommand(out: Output): Promise<void> {

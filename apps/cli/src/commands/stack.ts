@@ -1,55 +1,25 @@
 import { fitDatabase } from '@n17q/testing';
 import { dataDir, makePlaces, placesIn } from '../stack/places.js';
 import { readSecrets, secretsIn } from '../stack/secrets.js';
-import { statusCode, statusOf, type Status } from '../stack/status.js';
 import { isSupervised, readState, type StackState } from '../stack/state.js';
 import { supervise } from '../stack/supervisor.js';
-import { accountsFrom } from '../stack/providers-file.js';
 import { down, up } from '../stack/up.js';
-import { line, table } from '../terminal/plain.js';
-import { sentenceOf, Trouble } from '../trouble.js';
-import { noModel } from './advice.js';
+import { line } from '../terminal/plain.js';
+import { Trouble } from '../trouble.js';
+import { notesOf } from './notes.js';
 import type { Output } from './output.js';
 
 const places = () => placesIn(dataDir());
-const ago = (iso: string): string => {
-  const s = Math.max(0, Math.round((Date.now() - Date.parse(iso)) / 1000));
-  return s < 90 ? `${s} s ago` : s < 5400 ? `${Math.round(s / 60)} min ago` : s < 129_600 ? `${Math.round(s / 3600)} h ago` : iso.slice(0, 10);
-};
-
-/** What the stack said at its start, and what its configuration lacks now. */
-function notesOf(said: readonly string[]): readonly string[] {
-  try {
-    return [...said, ...(accountsFrom(places().providers, false).length === 0 ? [noModel(places(), 'runs wait')] : [])];
-  } catch (e) {
-    return [...said, sentenceOf(e)];
-  }
-}
-
 function readyText(s: StackState, fresh: boolean): string {
   return [
     fresh ? 'The stack is ready.' : 'The stack was running already.',
     ...(s.apiUrl === null ? [] : [`  API       ${s.apiUrl}  (token: ${places().tokens})`]),
     ...s.parts.filter((p) => p.kind === 'server').map((p) => `  ${p.name.padEnd(9)} ${p.address ?? ''}`),
     `  data      ${places().data}`,
+    `  tests     ${s.testCommand == null ? 'none: N17Q_TEST_CMD names the command that runs them' : line(s.testCommand, 200)}`,
     ...notesOf(s.notes),
     'Next: ./n17q status, ./n17q runs, ./n17q show RUN, ./n17q down',
   ].join('\n');
-}
-
-function statusText(s: Status): string {
-  const head = s.stack === 'stopped' ? 'The stack is stopped. ./n17q up starts it.' : `The stack is ${s.stack} (version ${s.version ?? '?'}, ${s.mode === 'separate' ? 'each service its own process' : 'all services in one process'}).`;
-  const rows = s.parts.map((p) => [p.name, p.state, `pid ${p.pid}`, `since ${ago(p.since)}`, p.version, p.address ?? '']);
-  return [head, ...(rows.length === 0 ? [] : [table(rows)]), ...s.problems.map((p) => `! ${line(p, 400)}`), ...(s.stack === 'running' ? notesOf(s.notes) : s.notes).map((n) => `  ${n}`)].join('\n');
-}
-
-async function apiSilence(apiUrl: string): Promise<string | undefined> {
-  try {
-    await fetch(`${apiUrl}/v1/runs`, { signal: AbortSignal.timeout(3_000) }).then((r) => r.body?.cancel());
-    return undefined;
-  } catch {
-    return `The API at ${apiUrl} does not answer.`;
-  }
 }
 
 async function foreground(mode: StackState['mode']): Promise<void> {
@@ -69,18 +39,12 @@ export async function upCommand(o: { readonly separate?: boolean; readonly foreg
   const mode = o.separate === true ? 'separate' : 'one-process';
   if (o.foreground === true) return foreground(mode);
   const { state, fresh } = await up(places(), mode, out.step);
-  out.answer({ fresh, mode: state.mode, apiUrl: state.apiUrl, tokensFile: places().tokens, dataDir: places().data, notes: notesOf(state.notes) }, () => readyText(state, fresh));
+  out.answer({ fresh, mode: state.mode, apiUrl: state.apiUrl, testCommand: state.testCommand, tokensFile: places().tokens, dataDir: places().data, notes: notesOf(state.notes) }, () => readyText(state, fresh));
 }
 
 export async function downCommand(out: Output): Promise<void> {
   const stopped = await down(places(), out.step);
   out.answer({ stopped }, () => (stopped.length === 0 ? 'Nothing was running.' : 'The stack is stopped; its data stays.'));
-}
-
-export async function statusCommand(out: Output): Promise<void> {
-  const s = await statusOf(places().state, apiSilence);
-  out.answer(s, () => statusText(s));
-  process.exitCode = statusCode(s);
 }
 
 export async function migrateCommand(out: Output): Promise<void> {

@@ -25,6 +25,7 @@ import { filesIn, Needles } from './leaks.js';
 import type { DemoRepo } from './repo.js';
 import { ACCOUNTS, KILLED_BEFORE_REQUEST, MODELS } from './scenario.js';
 import { told } from './story.js';
+import { begun, finished } from './unfinished.js';
 import { verdicts, type Finding } from './verdict.js';
 import { all, first, Watch } from './watch.js';
 import { tap, type Wiretap } from './wiretap.js';
@@ -34,6 +35,8 @@ export interface DemoOutcome { readonly tenant: TenantId; readonly run: RunId; r
 
 const LEASE_MS = 5_000;
 const STEP_MS = 60_000;
+/** Settings of the user's own stack, which the demo's does not go by. */
+const NOT_THE_USERS = { N17Q_NATS_URL: '', N17Q_DATABASE_URL: '', N17Q_NATS_PORT: '', N17Q_POSTGRES_PORT: '', N17Q_PROVIDERS_FILE: '', N17Q_TEST_CMD: '', N17Q_TICKETS_URL: '' };
 const interrupted = (): Trouble => new Trouble('The demo was interrupted; what it had started is stopped.');
 
 interface Scene { readonly stack: Supervised; readonly emulators: Emulators; readonly desk: Desk; readonly wiretap: Wiretap; readonly repo: DemoRepo; readonly tenant: TenantId; readonly say: (line: string) => void }
@@ -114,6 +117,7 @@ export async function runDemo(o: DemoOptions): Promise<DemoOutcome> {
   rmSync(dir, { recursive: true, force: true });
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const ends: (() => Promise<unknown>)[] = [];
+  begun(o.places.data);
   const stopAll = async (): Promise<void> => { for (const end of ends.splice(0).reverse()) await end().catch((e: unknown) => say(`while stopping: ${String(e)}`)); }; // keeps M1
   try {
     const repo = await o.repo(join(dir, 'repo'));
@@ -126,7 +130,7 @@ export async function runDemo(o: DemoOptions): Promise<DemoOutcome> {
     rememberDemo(o.places.demos, { token, tenant, person: 'operator' });
     const observer = randomBytes(24).toString('base64url');
     const once: Once = new Map([['provider-gateway', { N17Q_FAILPOINT: `generation.before-request-after-results@${KILLED_BEFORE_REQUEST}` }]]);
-    const env = { ...process.env, N17Q_NATS_URL: '', N17Q_DATABASE_URL: '', N17Q_API_PORT: '0' };
+    const env = { ...process.env, ...NOT_THE_USERS, N17Q_API_PORT: '0' };
     const stack = await supervise({ places: o.places, mode: 'separate', env, progress: say, once, observer });
     ends.push(() => stack.stop(say));
     if (o.signal.aborted) throw interrupted();
@@ -148,6 +152,7 @@ export async function runDemo(o: DemoOptions): Promise<DemoOutcome> {
     ends.push(() => watch.stop());
     const aborted = new Promise<never>((_, reject) => { o.signal.addEventListener('abort', () => reject(interrupted()), { once: true }); });
     await Promise.race([play(scene, watch), aborted]);
+    finished(o.places.data);
     say('counting');
     const findings = await count(scene, o.places, run, repoBefore);
     await stopAll();

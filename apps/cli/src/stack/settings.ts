@@ -1,6 +1,8 @@
 /** What the caller's environment says about the local stack. Wrong settings are one sentence each (exit code 2). */
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { BUS_USERS, type BusUser } from '@n17q/bus';
 import type { ProviderAccount } from '@n17q/domain';
+import { line } from '../terminal/plain.js';
 import { Trouble } from '../trouble.js';
 import { jsonIn, urlOf } from './forms.js';
 import type { Places } from './places.js';
@@ -18,6 +20,8 @@ export interface StackSettings {
   readonly natsPort: number;
   readonly postgresPort: number;
   readonly testCommand: readonly string[] | undefined;
+  /** The same as it was given. */
+  readonly testCommandLine: string | undefined;
   readonly ticketsUrl: string | undefined;
   readonly accounts: readonly ProviderAccount[];
   /** For all services: their tuning, as the caller set it. */
@@ -69,12 +73,32 @@ export function wordsOf(commandLine: string): readonly string[] {
   return words;
 }
 
+/** The test command of this start: N17Q_TEST_CMD; where that is not set, the one of the start before. Set and empty: none. */
+export const testCommandLine = (places: Places, env: NodeJS.ProcessEnv = process.env): string | undefined =>
+  (env['N17Q_TEST_CMD'] ?? (existsSync(places.testCommand) ? readFileSync(places.testCommand, 'utf8') : '')).trim() || undefined;
+
+export function rememberTestCommand(places: Places, commandLine: string | undefined): void {
+  writeFileSync(`${places.testCommand}.new`, `${commandLine ?? ''}\n`, { mode: 0o600 });
+  renameSync(`${places.testCommand}.new`, places.testCommand);
+}
+
+/** What is set now and a running stack does not go by, in one sentence; undefined: nothing. */
+export function ignoredSettings(running: { readonly testCommand?: string | null; readonly apiUrl: string | null }, env: NodeJS.ProcessEnv = process.env): string | undefined {
+  const test = env['N17Q_TEST_CMD'];
+  const apiPort = env['N17Q_API_PORT'] ?? '';
+  const ignored = [
+    ...(test === undefined || test.trim() === (running.testCommand ?? '') ? [] : [`N17Q_TEST_CMD (it has ${running.testCommand == null ? 'none' : `"${line(running.testCommand, 100)}"`})`]),
+    ...(apiPort === '' || apiPort === '0' || running.apiUrl === null || new URL(running.apiUrl).port === apiPort ? [] : [`N17Q_API_PORT (it listens on ${new URL(running.apiUrl).port})`]),
+  ];
+  return ignored.length === 0 ? undefined : `The stack was running already and does not go by ${ignored.join(' and ')}: run ./n17q down, then ./n17q up with what is set now.`;
+}
+
 export function stackSettings(places: Places, secrets: Secrets, env: NodeJS.ProcessEnv = process.env): StackSettings {
-  const test = env['N17Q_TEST_CMD'] || undefined;
+  const test = testCommandLine(places, env);
   const tickets = env['N17Q_TICKETS_URL'] || undefined;
   return {
     given: givenServers(env, secrets), apiPort: port(env, 'N17Q_API_PORT', API_PORT), natsPort: port(env, 'N17Q_NATS_PORT', 0), postgresPort: port(env, 'N17Q_POSTGRES_PORT', 0),
-    testCommand: test === undefined ? undefined : wordsOf(test),
+    testCommand: test === undefined ? undefined : wordsOf(test), testCommandLine: test,
     ticketsUrl: tickets === undefined ? undefined : urlOf('N17Q_TICKETS_URL', tickets, ['http:', 'https:']).href.replace(/\/$/u, ''),
     accounts: accountsFrom(places.providers, (env['N17Q_PROVIDERS_FILE'] ?? '') !== ''),
     tuning: Object.fromEntries(TUNING.flatMap((n) => (env[n] === undefined || env[n] === '' ? [] : [[n, env[n]]]))),

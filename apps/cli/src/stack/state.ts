@@ -26,6 +26,8 @@ export interface StackState {
   readonly startedAt: string;
   readonly version: string;
   readonly apiUrl: string | null;
+  /** What runs the tests of a workspace, as it was given; null: the model gets no tool for that. */
+  readonly testCommand: string | null;
   readonly parts: readonly Part[];
   readonly notes: readonly string[];
   /** Why it did not start: one sentence. */

@@ -2,7 +2,7 @@
 import { isRecordedAlive } from '@n17q/platform';
 import { isSupervised, leftovers, readState, type Part, type StackState } from './state.js';
 
-export interface StatusPart { readonly name: string; readonly state: string; readonly pid: number; readonly since: string; readonly version: string; readonly restarts: number; readonly address?: string }
+export interface StatusPart { readonly name: string; readonly state: string; /** Null: it has no process now. */ readonly pid: number | null; readonly since: string | null; readonly version: string; readonly restarts: number; readonly address?: string }
 export interface Status {
   readonly stack: 'running' | 'starting' | 'stopping' | 'stopped';
   readonly mode: StackState['mode'] | null;
@@ -20,7 +20,9 @@ export interface Status {
 /** What the command ends with: 0 it runs, 3 nothing runs, 4 something is starting, stopping, gone or silent. */
 export const statusCode = (s: Status): 0 | 3 | 4 => (s.stack === 'stopped' && s.parts.length === 0 ? 3 : s.stack === 'running' && !s.silent && s.parts.every((p) => p.state === 'ready') ? 0 : 4);
 
-const partOf = (p: Part): StatusPart => ({ name: p.name, state: isRecordedAlive(p.process) ? p.state : 'gone', pid: p.process.pid, since: p.since, version: p.version, restarts: p.restarts, ...(p.address === undefined ? {} : { address: p.address }) });
+/** The record of a part that is being started names its supervisor: the part itself has no process yet. */
+const processOf = (p: Part, alive: boolean): Pick<StatusPart, 'state' | 'pid' | 'since'> => (!alive ? { state: 'gone', pid: null, since: null } : p.state === 'restarting' ? { state: p.state, pid: null, since: null } : { state: p.state, pid: p.process.pid, since: p.since });
+const partOf = (p: Part): StatusPart => ({ name: p.name, ...processOf(p, isRecordedAlive(p.process)), version: p.version, restarts: p.restarts, ...(p.address === undefined ? {} : { address: p.address }) });
 
 function problemsOf(s: StackState): readonly string[] {
   return s.parts.flatMap((p) => [

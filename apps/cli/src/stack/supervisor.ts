@@ -22,7 +22,7 @@ import { demoTokens } from './tokens.js';
 import { secretsIn, type Secrets } from './secrets.js';
 import { LOCAL_TENANT, seedTenant } from './seed.js';
 import { refuseTakenPort, startOwnServers, type ServerPart } from './servers.js';
-import { stackSettings, type StackSettings } from './settings.js';
+import { rememberTestCommand, stackSettings, type StackSettings } from './settings.js';
 import { leftovers, readState, removeState, writeState, type Part, type StackState } from './state.js';
 
 export interface SuperviseOptions {
@@ -78,6 +78,7 @@ class Supervisor {
   phase: StackState['phase'] = 'starting';
   step = '';
   apiUrl: string | null = null;
+  testCommand: string | null = null;
   failure: string | undefined;
   notes: string[] = [];
   readonly #self = recordProcess(process.pid, 'SIGTERM');
@@ -100,7 +101,7 @@ class Supervisor {
       return [{ name, kind, process: process_, state, since: k.since.toISOString(), version, restarts: k.restarts, log, ...(address === undefined ? {} : { address }), ...(k.problem === undefined ? {} : { problem: k.problem }) }];
     };
     writeState(this.o.places.state, {
-      supervisor: this.#self, mode: this.o.mode, phase: this.phase, step: this.step, startedAt: this.#startedAt, version: this.#version, apiUrl: this.apiUrl, notes: this.notes,
+      supervisor: this.#self, mode: this.o.mode, phase: this.phase, step: this.step, startedAt: this.#startedAt, version: this.#version, apiUrl: this.apiUrl, testCommand: this.testCommand, notes: this.notes,
       parts: [
         ...this.servers.flatMap((s) => part(s.name, 'server', s.keeper, s.log, s.version, s.address)),
         ...this.services.flatMap((s) => part(s.name, 'service', s.keeper, s.log, this.#version, s.name === 'api' && this.apiUrl !== null ? this.apiUrl : undefined)),
@@ -111,6 +112,7 @@ class Supervisor {
 
   async start(secrets: Secrets, settings: StackSettings): Promise<Site> {
     const { places: p } = this.o;
+    this.testCommand = settings.testCommandLine ?? null;
     await refuseTakenPort('The API', settings.apiPort, 'N17Q_API_PORT');
     const compileCacheDir = join(ROOT, '.data', 'cache', 'node');
     const warming = this.o.mode === 'separate' ? warmCompileCache(ROOT, compileCacheDir, builtServices().map((s) => serviceProgram(s, 'index'))) : undefined;
@@ -138,6 +140,7 @@ class Supervisor {
       afterStore: () => seedTenant(site, settings, p.seeded, incarnation),
     });
     this.apiUrl = `http://127.0.0.1:${apiPort}`;
+    rememberTestCommand(p, settings.testCommandLine);
     const isolation = await probeIsolation();
     this.notes = isolation.isolation === 'none' ? [isolationNotice(isolation)] : [];
     this.phase = 'ready';

@@ -5,9 +5,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isRecordedAlive, spawnServer, stopRecorded } from '@n17q/platform';
 import { Trouble } from '../trouble.js';
+import { needGit } from './git-there.js';
 import { makePlaces, ROOT, type Places } from './places.js';
 import { secretsIn } from './secrets.js';
-import { stackSettings } from './settings.js';
+import { ignoredSettings, stackSettings } from './settings.js';
 import { isSupervised, leftovers, readState, removeState, type StackState } from './state.js';
 
 const UP_MS_MAX = 180_000;
@@ -49,10 +50,13 @@ export async function up(p: Places, mode: StackState['mode'], say: Say): Promise
   if (isSupervised(before) && before.phase !== 'stopping') {
     const state = await untilReady(p, say, undefined, () => (isRecordedAlive(before.supervisor) ? undefined : null), join(p.logs, 'supervisor.log'));
     if (state.mode !== mode) throw new Trouble(`A stack is running already, ${state.mode === 'separate' ? 'each service as its own process' : 'in one process'}: run ./n17q down first to change that.`);
+    const ignored = ignoredSettings(state);
+    if (ignored !== undefined) throw new Trouble(ignored);
     return { state, fresh: false };
   }
   if (isSupervised(before)) { say('waiting for the running stack to stop …'); await gone(before, DOWN_MS_MAX); }
   makePlaces(p);
+  needGit();
   stackSettings(p, secretsIn(p.secrets)); // wrong settings are the caller's to hear, at once
   removeState(p.state);
   const log = join(p.logs, 'supervisor.log');
