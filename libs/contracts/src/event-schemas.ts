@@ -77,7 +77,7 @@ export const EVENT_SCHEMAS: Schemas = {
   'effect.permitted': o({ effect: id, attemptNumber: z.int().min(1), siblings: z.array(id), reservation: id, approval: id.nullable(), ...permit }),
   'effect.denied': o({ effect: id, ...because }),
   'effect.withdrawn': o({ effect: id, reason: words }),
-  'approval.requested': o({ approval: id, effect: id, subject: digest, reasons: z.array(words), expiresAt: ms }),
+  'approval.requested': o({ approval: id, effect: id, subject: digest, reasons: z.array(words), beside: z.array(id).max(1000), expiresAt: ms }),
   'effect.recovery-denied': o({ effect: id, ...because }),
   'look.permitted': o({ effect: id, look: z.int().min(1), ...permit }),
   'finding.accepted': o({ finding: id, effect: id, verdict: z.enum(['happened', 'did-not-happen']), by: actor }),

@@ -93,7 +93,7 @@ export interface EventData {
   'effect.permitted': { readonly effect: EffectId; readonly attemptNumber: number; readonly siblings: readonly EffectId[]; readonly reservation: string; readonly approval: string | null } & Permit;
   'effect.denied': { readonly effect: EffectId } & RefusedBecause;
   'effect.withdrawn': { readonly effect: EffectId; readonly reason: string };
-  'approval.requested': { readonly approval: string; readonly effect: EffectId; readonly subject: Digest; readonly reasons: readonly string[]; readonly expiresAt: StoreTimeMs };
+  'approval.requested': { readonly approval: string; readonly effect: EffectId; readonly subject: Digest; readonly reasons: readonly string[]; /** Unresolved effects that it is asked beside: it covers no other. */ readonly beside: readonly EffectId[]; readonly expiresAt: StoreTimeMs };
   'effect.recovery-denied': { readonly effect: EffectId } & RefusedBecause;
   'look.permitted': { readonly effect: EffectId; readonly look: number } & Permit;
   'finding.accepted': { readonly finding: string; readonly effect: EffectId; readonly verdict: 'happened' | 'did-not-happen'; readonly by: Actor };

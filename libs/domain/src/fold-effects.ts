@@ -74,7 +74,7 @@ export const EFFECT_FOLD: Folders = {
   'call.refused': (s, d, e) =>
     remember({ ...s, calls: s.calls.map((c) => (c.call === d.call ? { ...c, refused: { code: d.code, reason: d.reason } } : c)) },
       { kind: 'result', revision: e.revision, call: d.call, tool: d.tool, outcome: d.code, text: null, segment: s.segment }),
-  'approval.requested': (s, d) => move({ ...s, approvals: { ...s.approvals, [d.approval]: { approval: d.approval, effect: d.effect, subject: d.subject, stage: 'requested', by: null, expiresAt: d.expiresAt } } }, 'approval.requested', d.effect, () => ({ permit: null })),
+  'approval.requested': (s, d) => move({ ...s, approvals: { ...s.approvals, [d.approval]: { approval: d.approval, effect: d.effect, subject: d.subject, stage: 'requested', by: null, beside: d.beside, expiresAt: d.expiresAt } } }, 'approval.requested', d.effect, () => ({ permit: null })),
   'approval.decided': (s, d, e) => {
     const a = s.approvals[d.approval];
     return a?.stage !== 'requested' ? s : { ...s, approvals: { ...s.approvals, [d.approval]: { ...a, stage: d.decision, by: e.actor } } };

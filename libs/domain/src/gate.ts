@@ -123,10 +123,10 @@ function objections(j: Judging, e: Effect): { readonly deny: No } | { readonly a
 /** Nobody approves what they asked for, where policy says so. */
 const ownApproval = (j: Judging, a: Approval): boolean => j.policy.fourEyes && a.by !== null && j.d.state.askers.includes(a.by.id);
 
-/** An approval that stands for exactly this intent now, or null. A repetition that the contract allows may cite the one that its first attempt spent, while it lives (APP-3). */
-function approvalFor(j: Judging, e: Effect): string | null {
+/** An approval that stands for exactly this intent now, beside no more than what it was asked beside, or null. A repetition that the contract allows may cite the one that its first attempt spent, while it lives (APP-3). */
+function approvalFor(j: Judging, e: Effect, beside: readonly EffectId[]): string | null {
   const { view, policy } = j;
-  const a = Object.values(j.d.state.approvals).find((x) => x.effect === e.effect && x.subject === e.subject && (x.stage === 'approved' || (x.stage === 'spent' && e.stage === 'unknown')) && x.expiresAt > view.now);
+  const a = Object.values(j.d.state.approvals).find((x) => x.effect === e.effect && x.subject === e.subject && (x.stage === 'approved' || (x.stage === 'spent' && e.stage === 'unknown')) && x.expiresAt > view.now && beside.every((b) => x.beside.includes(b)));
   if (a === undefined || a.by === null || ownApproval(j, a)) return null;
   const roles = rolesOf(view.tenant.roles?.document, a.by.id);
   return roles.some((r) => policy.approverRoles.includes(r)) ? a.approval : null;
@@ -142,14 +142,14 @@ function unusable(j: Judging, p: Permit): boolean {
 function judgeEffect(j: Judging, e: Effect): (() => void) | null {
   const o = objections(j, e);
   if ('deny' in o) { j.d.add('effect.denied', { effect: e.effect, ...o.deny }); return null; }
-  const approval = o.ask.length === 0 ? null : approvalFor(j, e);
+  const approval = o.ask.length === 0 ? null : approvalFor(j, e, o.beside);
   if (o.ask.length > 0 && approval === null) {
     const own = Object.values(j.d.state.approvals).filter((x) => x.effect === e.effect && x.subject === e.subject);
     const waiting = own.find((x) => x.stage === 'requested' && x.expiresAt > j.view.now);
     if (waiting !== undefined) return null;
     const ended = own.at(-1);
-    if (ended !== undefined) { j.d.add('effect.denied', { effect: e.effect, ...no('NOT_APPROVED', ended.stage === 'approved' ? `approval ${ended.approval} by ${ended.by?.id ?? 'nobody'} does not stand: it ran out, its giver has no such role, or asked for it` : `approval ${ended.approval} is ${ended.stage === 'requested' ? 'expired' : ended.stage}`, { approval: ended.approval }) }); return null; }
-    j.d.add('approval.requested', { approval: next(j, 'approval'), effect: e.effect, subject: e.subject, reasons: briefly(o.ask), expiresAt: j.view.now + j.policy.approvalLifeMs });
+    if (ended !== undefined) { j.d.add('effect.denied', { effect: e.effect, ...no('NOT_APPROVED', ended.stage === 'approved' ? `approval ${ended.approval} by ${ended.by?.id ?? 'nobody'} does not stand: it ran out, its giver has no such role or asked for it, or something else on the same target became unresolved since` : `approval ${ended.approval} is ${ended.stage === 'requested' ? 'expired' : ended.stage}`, { approval: ended.approval }) }); return null; }
+    j.d.add('approval.requested', { approval: next(j, 'approval'), effect: e.effect, subject: e.subject, reasons: briefly(o.ask), beside: o.beside, expiresAt: j.view.now + j.policy.approvalLifeMs });
     return null;
   }
   return permitEffect(j, e, approval, o.beside);
@@ -229,7 +229,7 @@ function recover(j: Judging): void {
 function judgeRepetition(j: Judging, e: Effect): void {
   const o = objections(j, e);
   if ('deny' in o) return j.d.add('effect.recovery-denied', { effect: e.effect, ...o.deny });
-  const approval = o.ask.length === 0 ? null : approvalFor(j, e);
+  const approval = o.ask.length === 0 ? null : approvalFor(j, e, o.beside);
   if (o.ask.length > 0 && approval === null) return j.d.add('effect.recovery-denied', { effect: e.effect, ...no('REPETITION_NEEDS_PERSON', clip(o.ask.join('; '), 1000)) });
   permitEffect(j, e, approval, o.beside)?.();
 }

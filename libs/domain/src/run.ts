@@ -96,6 +96,8 @@ export interface Approval {
   readonly subject: Digest;
   readonly stage: 'requested' | 'approved' | 'rejected' | 'revoked' | 'spent';
   readonly by: Actor | null;
+  /** Unresolved effects that it was asked beside. */
+  readonly beside: readonly EffectId[];
   readonly expiresAt: StoreTimeMs;
 }
 export interface Denial { readonly revision: number; readonly of: string; readonly code: string; readonly reason: string }

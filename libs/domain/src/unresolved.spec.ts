@@ -143,6 +143,10 @@ describe('a judgement', () => {
     h.seal();
     const facts: readonly Fact[] = judge(h.view(open), { id: (k) => h.id(k), digest: () => 'd' });
     expect(facts.find((f) => f.type === 'effect.permitted')?.data).toMatchObject({ siblings: ['eff-elsewhere'], approval: a.approval });
+    // what became unresolved since was not in front of whoever approved
+    const later: readonly Fact[] = judge(h.view([...open, ...open.map((x) => ({ ...x, effect: 'eff-later' }))]), { id: (k) => h.id(k), digest: () => 'd' });
+    expect(later.find((f) => f.type === 'effect.permitted')).toBeUndefined();
+    expect(later.find((f) => f.type === 'effect.denied')?.data).toMatchObject({ code: 'NOT_APPROVED' });
   });
 });
 

@@ -34,7 +34,7 @@ describe('a run for a person', () => {
   });
 
   it('says in a list whom each run waits for, and says nobody only of what has ended', () => {
-    const approval: Approval = { approval: 'ap', effect: 'a', subject: 's', stage: 'requested', by: null, expiresAt: NOW };
+    const approval: Approval = { approval: 'ap', effect: 'a', subject: 's', stage: 'requested', by: null, beside: [], expiresAt: NOW };
     const blocked = (code: string, waitsFor: 'person' | 'profiles' | 'budget'): Partial<RunState> => ({ blocked: { code, reason: '', waitsFor, facts: {} } });
     const call = { call: 'call-a', tool: 'pay', args: ref, generation: 'g', effect: 'a', refused: null };
     const cases: [Partial<RunState>, string][] = [
@@ -52,7 +52,7 @@ describe('a run for a person', () => {
   });
 
   it('says in words whose move it is, and what a person can do', () => {
-    const approval: Approval = { approval: 'ap', effect: 'a', subject: 's', stage: 'requested', by: null, expiresAt: NOW };
+    const approval: Approval = { approval: 'ap', effect: 'a', subject: 's', stage: 'requested', by: null, beside: [], expiresAt: NOW };
     const cases: [Partial<RunState>, string, readonly string[], readonly string[]][] = [
       [{ status: 'ended', ended: { how: 'completed', withUnknowns: true, by: { kind: 'person', id: 'a' }, reason: '', revision: 3 }, effects: { a: effect('a', 'unknown') } }, 'evidence can still come', ['submit_finding', 'deliver_receipt', 'add_note'], ['add_input', 'end_run']],
       [{ status: 'paused', paused: { code: 'ASKED', reason: '' } }, 'paused (ASKED)', ['resume_run', 'continue_provider_response'], ['pause_run']],
