@@ -8,9 +8,9 @@ export interface Setup { readonly providers: string; readonly credentials: strin
 export interface Advice { readonly why: string; readonly todo: string }
 
 type Make = (run: string, setup: Setup | null, reason: string) => Advice;
-const account = (setup: Setup | null): string => (setup === null
+const account = (setup: Setup | null, run = 'RUN'): string => (setup === null
   ? 'Its operator must publish profiles with an account (PUT /v1/tenant/profiles); the run then goes on by itself.'
-  : `./n17q provider add ACCOUNT --model NAME --key-stdin < KEYFILE adds one to ${setup.providers}, and its key to ${setup.credentials}; what waits then goes on by itself (with the key added later, by ./n17q resume RUN).`);
+  : `./n17q provider add ACCOUNT --model NAME --key-stdin < KEYFILE adds one to ${setup.providers}, and its key to ${setup.credentials}; what waits then goes on by itself (with the key added later, by ./n17q resume ${run}).`);
 const accountIn = (reason: string): string => /\bfor account ([a-z0-9._-]+)/u.exec(reason)?.[1] ?? 'ACCOUNT';
 /** What the run said when it stopped may have been mended since. */
 function credential(run: string, setup: Setup | null, reason: string): Advice {
@@ -24,7 +24,7 @@ const fromRecord = (run: string): string => `./n17q resume ${run} goes on from t
 const reasoned = (todo: (run: string) => string): Make => (run, _setup, reason) => ({ why: reason, todo: todo(run) });
 
 const BLOCKED: { readonly [code: string]: Make } = {
-  NO_ROUTE: (_run, setup) => ({ why: 'no model account that this run may use is configured', todo: account(setup) }),
+  NO_ROUTE: (run, setup) => ({ why: 'no model account that this run may use is configured', todo: account(setup, run) }),
   CREDENTIAL_ABSENT: credential,
   BUDGET_EXHAUSTED: reasoned((run) => `Grant the tenant more (POST /v1/tenant/allowance) if it is the tenant's that ran out; a run's own budget is fixed: ./n17q end ${run}, and start another with more.`),
   CONTEXT_DOES_NOT_FIT: reasoned((run) => `Configure a model with a larger window (./n17q provider add), then ./n17q resume ${run}; or end the run.`),
@@ -37,7 +37,7 @@ const BLOCKED: { readonly [code: string]: Make } = {
   CONTINUATION_ALTERED: reasoned(fromRecord),
 };
 const WAITS: { readonly [who: string]: (run: string, setup: Setup | null) => string } = {
-  profiles: (_run, setup) => account(setup),
+  profiles: (run, setup) => account(setup, run),
   policy: () => 'Publish another policy (PUT /v1/tenant/policy); the run then goes on by itself.',
   budget: () => 'Grant the tenant more (POST /v1/tenant/allowance); the run then goes on by itself.',
   person: (run) => `When what it names is mended: ./n17q resume ${run}; or ./n17q end ${run}.`,

@@ -34,11 +34,14 @@ export async function givenRepo(given: string, testCommand: string | undefined):
   const path = resolve(given);
   if (!existsSync(path) || !statSync(path).isDirectory()) throw new Trouble(`There is no folder ${path}: give --repo the path of a git repository.`, true);
   let files: readonly string[];
+  let below: string;
   try {
+    below = (await git(['rev-parse', '--show-prefix'], { cwd: path })).toString('utf8').trim();
     files = (await git(['--no-optional-locks', 'ls-tree', '-r', '-z', '--name-only', 'HEAD'], { cwd: path })).toString('utf8').split('\0').filter((f) => f !== '');
   } catch {
     throw new Trouble(`${path} is no git repository with a commit: give --repo the path of one.`, true);
   }
+  if (below !== '') throw new Trouble(`${path} is a folder inside a git repository: give --repo its top folder, ${resolve(path, ...below.split('/').filter((x) => x !== '').map(() => '..'))}.`, true);
   const first = [...files.filter((f) => /^readme/iu.test(f)), ...files].find((f) => existsSync(join(path, f)) && statSync(join(path, f)).isFile() && statSync(join(path, f)).size < FILE_BYTES_MAX);
   if (first === undefined) throw new Trouble(`${path} has no small file at its last commit to begin with: give --repo another repository.`, true);
   return { path, goal: 'Look around in this repository, leave a note, run its tests, and file a ticket about the note.', script: genericScript(first), testCommand: wordsOf(testCommand), fingerprint: () => fingerprint(path) };
