@@ -11,11 +11,10 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactStore } from '@n17q/artifacts';
 import type { WorkspaceRef } from '@n17q/domain';
-import { boundedText } from '../bounded-text.js';
 import { createFile, everything, pathsOf, readState, removeFile, WorkspaceTrouble } from './folder-state.js';
 import { git, zeroSeparated } from './git.js';
 import { changedPaths, changeSummary, inOrder, Manifest, manifestBytes, PATHS_MAX, type FileEntry, type FileState } from './manifest.js';
@@ -97,25 +96,6 @@ export class Workspaces {
       if (next) await createFile(dir, next, await this.artifacts.get(tenant, next.content));
     }
     return undefined;
-  }
-
-  /** Unified diff from the base commit to this state, at most `bytesMax` bytes. */
-  async diff(tenant: string, ref: WorkspaceRef, bytesMax: number): Promise<string> {
-    const after = await this.manifest(tenant, ref);
-    if (after.origin === null) return '';
-    const before = await this.manifest(tenant, { base: ref.base, tree: { ...ref.tree, commitment: after.origin } });
-    const folder = await mkdtemp(join(await this.#scratch(), 'diff-'));
-    try {
-      const changed = new Set(changedPaths(before.files, after.files).map((c) => c.path));
-      for (const [side, manifest] of [['a', before], ['b', after]] as const) {
-        await mkdir(join(folder, side));
-        for (const f of manifest.files) if (changed.has(f.path)) await createFile(join(folder, side), f, await this.artifacts.get(tenant, f.content));
-      }
-      const text = await git(['diff', '--no-index', '--no-ext-diff', '--no-textconv', '--no-color', '--no-prefix', '--', 'a', 'b'], { cwd: folder, accept: [1] });
-      return boundedText(text.toString('utf8'), bytesMax);
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
   }
 
   async #scan(dir: string, known: readonly string[], stored: ReadonlyMap<string, string>): Promise<Pending[]> {
