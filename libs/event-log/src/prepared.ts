@@ -3,6 +3,7 @@
  *
  * V1. An event `checkpoint.sealed` and the checkpoint that it names come together or not at all (SEAL-2).
  * V2. Revisions, append id and chain of the rows are consecutive from the expected revision on (RUN-1).
+ * V3. Ids and digests have the one spelling that comes back from their binary form.
  *
  * Rows: RUN-1, SEAL-2.
  */

@@ -87,6 +87,7 @@ describe('the guarded store', () => {
     await append(request([fact('plan.changed', { steps: ['one'] })], { expected: 1, contents: [] }));
     expect(await append(first)).toEqual({ ...answer, fresh: false });
     expect(await append({ ...request([created({ title: 'other' })]), appendId: first.appendId })).toMatchObject({ kind: 'refused', code: 'ID_REUSED' });
+    expect(await append({ ...first, appendId: first.appendId.toUpperCase() })).toMatchObject({ kind: 'refused', code: 'MALFORMED', message: expect.stringContaining('lower case') }); // stored as bytes, it would be the same id
     expect(memory.held.lane).toHaveLength(2);
   });
   it('[RUN-1] lets one of two writers of one revision append', async () => {
