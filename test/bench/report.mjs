@@ -102,6 +102,7 @@ What is included:
 - *Guard and batcher*: also JSON, schema, commitments, fold, judgement, chain, cut.
 - *Through the service*: also NATS request and reply, in the store's own process with its relay running. The callers fold and cut for themselves, as services do, on the same cores; the store is warmed up for three seconds first.
 - *Governed tool turn*: from the accepted output to the next compiled context, by the store's times, with three seals; a provider emulator that answers at once and an HTTP tool on loopback (keyed) in the process that measures.
+- *The same in commits*: the aims of 15 ms and 200/s were set on a machine where pgbench makes such a commit in 0.175 ms alone and 23,072 a second with 16 clients; these lines divide by what it made here, just before the turns.
 - *Resume*: nothing in memory but an open connection; state, tenant and open effects are loaded, folded and judged.
 - *Stored*: all tables of the store with TOAST after a plain vacuum, and artifact files; new bytes are the JSON of all messages at the end. The results are text that does not compress.
 ${r.turns ? `\n## A turn by hop\n\n${md([HOP_HEAD, ...breakdownRows(r.turns)])}\n` : ''}${r.bytes ? `\n## Bytes by table\n\n${md([BYTE_HEAD, ...byteRows(r.bytes)])}\n` : ''}`;
