@@ -2,6 +2,8 @@
  * Group commit: what queued while the last commit was in flight travels in the next one.
  *
  * B1. A batch is frozen before it is sent; nothing joins an open transaction. There is no timer that waits for more.
+ *     It is half of what waits, and the next one is sent before the answers of the last one are given out: so the database works
+ *     on one half while this process works on the other.
  * B2. At most one append per stream is in flight, in one batch or in several; those of a stream go in the order in which they came.
  * B3. A batch that fails as a whole is sent again one by one, so that a bad item fails alone.
  * B4. A batch whose answer was lost is repeated unchanged until it is known what became of it, or a bound; only then does a caller hear *unknown*.
@@ -22,6 +24,8 @@ export interface BatcherOptions extends WriterOptions {
   readonly queueMax: number;
   readonly queueBytesMax: number;
   readonly batchMax: number;
+  /** Up to this many waiting appends travel together, undivided. */
+  readonly batchMin: number;
   readonly batchBytesMax: number;
   /** How long an append may wait to be sent. */
   readonly queueMs: number;
@@ -93,19 +97,25 @@ export class AppendBatcher {
   }
 
   async #run(writer: Writer): Promise<void> {
+    let settle = (): void => undefined;
     for (;;) {
       const batch = this.#take();
-      if (batch.length > 0) await this.#deliver(writer, batch);
+      const work = batch.length > 0 ? this.#deliver(writer, batch) : undefined;
+      settle();
+      settle = (): void => undefined;
+      if (work !== undefined) settle = await work;
+      else if (this.#ready.length > 0) continue; // what was settled made room for its followers
       else if (this.#closing) return;
       else await new Promise<void>((resolve) => this.#wakers.push(resolve));
     }
   }
 
-  /** The first of each waiting line, up to the bounds; at least one. Their lines stay out of `ready` until they are settled. */
+  /** The first of each waiting line, up to half of them and the bounds; at least one. Their lines stay out of `ready` until they are settled. */
   #take(): Item[] {
     const batch: Item[] = [];
     let bytes = 0;
-    while (batch.length < this.options.batchMax && this.#ready.length > 0) {
+    const most = Math.min(this.options.batchMax, Math.max(this.options.batchMin, Math.ceil(this.#ready.length / 2)));
+    while (batch.length < most && this.#ready.length > 0) {
       const item = this.#lines.get(this.#ready[0] as string)?.[0] as Item;
       if (batch.length > 0 && bytes + item.append.bytes > this.options.batchBytesMax) break;
       this.#ready.shift();
@@ -115,16 +125,17 @@ export class AppendBatcher {
     return batch;
   }
 
-  async #deliver(writer: Writer, batch: readonly Item[]): Promise<void> {
+  /** Brings a batch to its end. Returns what tells the callers. */
+  async #deliver(writer: Writer, batch: readonly Item[]): Promise<() => void> {
     try {
-      await this.#resolve(writer, batch);
+      return await this.#resolve(writer, batch);
     } catch (error) { // a defect of ours must not end the loop, and what it did is not known
-      this.#all(batch, (i) => i.fail(new StoreFault('OUTCOME_UNKNOWN', 'The append failed inside the store.', true, { cause: error })));
+      return () => this.#all(batch, (i) => i.fail(new StoreFault('OUTCOME_UNKNOWN', 'The append failed inside the store.', true, { cause: error })));
     }
   }
 
-  /** Sends until it is known what became of the batch (B4), then settles each item. */
-  async #resolve(writer: Writer, batch: readonly Item[], lostBefore = false): Promise<void> {
+  /** Sends until it is known what became of the batch (B4). Returns what settles each item. */
+  async #resolve(writer: Writer, batch: readonly Item[], lostBefore = false): Promise<() => void> {
     const began = performance.now();
     let lost = lostBefore;
     for (let attempt = 0; ; attempt++) {
@@ -138,33 +149,33 @@ export class AppendBatcher {
     }
   }
 
-  #giveUp(batch: readonly Item[], lost: boolean, cause: Error): void {
-    if (lost) this.#all(batch, (i) => i.fail(new StoreFault('OUTCOME_UNKNOWN', 'The answer of the database was lost, and it cannot be asked.', true, { cause })));
-    else this.#all(batch, (i) => i.settle(busy('The database cannot be reached.'))); // keeps B5
+  #giveUp(batch: readonly Item[], lost: boolean, cause: Error): () => void {
+    if (lost) return () => this.#all(batch, (i) => i.fail(new StoreFault('OUTCOME_UNKNOWN', 'The answer of the database was lost, and it cannot be asked.', true, { cause })));
+    return () => this.#all(batch, (i) => i.settle(busy('The database cannot be reached.'))); // keeps B5
   }
 
-  async #failed(writer: Writer, batch: readonly Item[], sent: Sent & { readonly kind: 'failed' }, lost: boolean): Promise<void> {
-    if (sent.transient) return this.#all(batch, (i) => i.settle(busy('The database is overloaded: try again later.')));
-    if (batch.length > 1) {
-      for (const item of batch) await this.#resolve(writer, [item], lost); // keeps B3, and B5 for what was lost before
-      return;
-    }
-    this.#all(batch, (i) => i.fail(new StoreFault('APPEND_FAILED', 'The database refused this append.', lost, { cause: sent.error })));
+  async #failed(writer: Writer, batch: readonly Item[], sent: Sent & { readonly kind: 'failed' }, lost: boolean): Promise<() => void> {
+    if (sent.transient) return () => this.#all(batch, (i) => i.settle(busy('The database is overloaded: try again later.')));
+    if (batch.length === 1) return () => this.#all(batch, (i) => i.fail(new StoreFault('APPEND_FAILED', 'The database refused this append.', lost, { cause: sent.error })));
+    for (const item of batch) (await this.#resolve(writer, [item], lost))(); // keeps B3, and B5 for what was lost before
+    return () => undefined;
   }
 
-  #answer(batch: readonly Item[], rows: readonly OutcomeRow[]): void {
-    const byItem = new Map(rows.map((r) => [r.item, r]));
+  #answer(batch: readonly Item[], rows: readonly OutcomeRow[]): () => void {
     const taken = rows.flatMap((r) => { const item = batch[r.item - 1]; return r.outcome === 'appended' && item !== undefined ? [{ prepared: item.append.prepared, last: Number(r.pos) }] : []; });
     if (taken.length > 0) this.events.committed(taken.toSorted((a, b) => a.last - b.last));
-    for (const [at, item] of batch.entries()) {
-      const row = byItem.get(at + 1);
-      if (row?.outcome === 'clock-skew') this.events.skewed();
-      const outcome = row === undefined ? undefined : outcomeOf(item.append.prepared, this.options.lane, row);
-      this.#all([item], (i) => {
-        if (outcome !== undefined) i.settle(outcome);
-        else i.fail(new StoreFault('CHAIN_BROKEN', `The append does not follow the head of ${i.append.prepared.stream}.`, false));
-      });
-    }
+    if (rows.some((r) => r.outcome === 'clock-skew')) this.events.skewed();
+    return () => {
+      const byItem = new Map(rows.map((r) => [r.item, r]));
+      for (const [at, item] of batch.entries()) {
+        const row = byItem.get(at + 1);
+        const outcome = row === undefined ? undefined : outcomeOf(item.append.prepared, this.options.lane, row);
+        this.#all([item], (i) => {
+          if (outcome !== undefined) i.settle(outcome);
+          else i.fail(new StoreFault('CHAIN_BROKEN', `The append does not follow the head of ${i.append.prepared.stream}.`, false));
+        });
+      }
+    };
   }
 
   /** Takes the items out, lets their lines go on, and settles them. */

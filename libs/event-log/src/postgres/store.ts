@@ -20,7 +20,7 @@ export interface PostgresStoreOptions extends Partial<Omit<BatcherOptions, 'url'
 
 /** What is measured to be right on small machines; all of it can be set. */
 export const STORE_DEFAULTS = {
-  writers: 1, lane: 0, foldSchema: FOLD_SCHEMA, queueMax: 4096, queueBytesMax: 64 * 1024 * 1024, batchMax: 200, batchBytesMax: 1024 * 1024, queueMs: 10_000, unknownMs: 20_000,
+  writers: 1, lane: 0, foldSchema: FOLD_SCHEMA, queueMax: 4096, queueBytesMax: 64 * 1024 * 1024, batchMin: 32, batchMax: 200, batchBytesMax: 1024 * 1024, queueMs: 10_000, unknownMs: 20_000,
   statementMs: 5000, lockMs: 3000, connectMs: 3000, graceMs: 3000,
 } as const;
 
