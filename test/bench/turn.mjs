@@ -40,7 +40,7 @@ export async function openWorld(site, api, tenant, { turns, resultBytes = 0 }) {
   const schema = { type: 'object', properties: { item: { type: 'string' } }, required: ['item'], additionalProperties: false };
   const post = {
     name: 'post', description: 'Files an item.', server: 'ledger', schema, schemaDigest: digestOf(schema), mappingRevision: 1, contract: { kind: 'keyed', keyLifeMs: 86_400_000 }, scopeFields: ['item'], target: tool.url,
-    connector: { kind: 'http', config: { baseUrl: tool.url, method: 'POST', path: '/items', keyHeader: 'idempotency-key' } }, timeoutMs: 10_000, outputBytesMax: 100_000, costUsdMicros: 0,
+    connector: { kind: 'http', config: { baseUrl: tool.url, method: 'POST', path: '/items', keyHeader: 'idempotency-key' } }, timeoutMs: 10_000, argumentBytesMax: 100_000, outputBytesMax: 100_000, dataClass: 'internal', costUsdMicros: 0,
   };
   await publishDocuments(api, tenant, { policy: FIRST_POLICY, registry: { tools: [post] }, roles: OPERATOR_ROLES, allowance: FIRST_ALLOWANCE, profiles: profilesOf([account]) });
   const reader = openReader(site.site.databases.reader);

@@ -113,7 +113,7 @@ describe('an append that is not in order', () => {
 
   it('[RUN-1] answers lists in lists without end with what is wrong, and goes on', async () => {
     const before = await rows();
-    const tool = { name: 't', description: '', server: 's', schema: '$DEEP', schemaDigest: '0'.repeat(64), mappingRevision: 1, contract: { kind: 'neither' }, scopeFields: [], target: 't', connector: { kind: 'http', config: {} }, timeoutMs: 1, outputBytesMax: 1, costUsdMicros: 0 };
+    const tool = { name: 't', description: '', server: 's', schema: '$DEEP', schemaDigest: '0'.repeat(64), mappingRevision: 1, contract: { kind: 'neither' }, scopeFields: [], target: 't', connector: { kind: 'http', config: {} }, timeoutMs: 1, argumentBytesMax: 1, outputBytesMax: 1, dataClass: 'internal', costUsdMicros: 0 };
     const body = JSON.stringify(good({ stream: 'tenant/registry', contents: [], events: event('registry.published', { tools: [tool] }) })).replace('"$DEEP"', `${'['.repeat(100_000)}${']'.repeat(100_000)}`);
     const reply = await stack.bus.nc.request(storeSubject('append', 'api'), Buffer.from(body), { timeout: 10_000 });
     expect(new TextDecoder().decode(reply.data)).toMatch(/MALFORMED|BAD_REQUEST/);

@@ -4,7 +4,7 @@
  *
  * Rows: RUN-1, RUN-3, CON-3.
  */
-import { BOUNDARIES, CONTENT_CLASSES, CONTRACT_FIELDS, CONTRACT_KINDS, DIMENSIONS, SERVICES, type EventData, type EventType } from '@n17q/domain';
+import { BOUNDARIES, CONNECTOR_KINDS, CONTENT_CLASSES, CONTRACT_FIELDS, CONTRACT_KINDS, DATA_CLASSES, DIMENSIONS, SERVICES, type EventData, type EventType } from '@n17q/domain';
 import { z } from 'zod';
 
 const o = z.strictObject;
@@ -41,7 +41,7 @@ const generated = { generation: id, attempt: id };
 const asked = o({ reason: words });
 const toolMapping = o({
   name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_.:-]{0,127}$/), description: words, server: word, schema: json, schemaDigest: digest, mappingRevision: count, contract, scopeFields: z.array(scopeWord).max(20), target: scopeWord,
-  connector: o({ kind: z.enum(['http', 'command', 'workspace']), config: json }), timeoutMs: z.int().min(1).max(3_600_000), outputBytesMax: z.int().min(1).max(1_000_000), costUsdMicros: count,
+  connector: o({ kind: z.enum(CONNECTOR_KINDS), config: json }), timeoutMs: z.int().min(1).max(3_600_000), argumentBytesMax: z.int().min(1).max(4_194_304), outputBytesMax: z.int().min(1).max(1_000_000), dataClass: z.enum(DATA_CLASSES), costUsdMicros: count,
 }).refine((t) => (t.contract.query?.absenceFinalAfterMs ?? Infinity) >= t.timeoutMs, { path: ['contract', 'query', 'absenceFinalAfterMs'], error: 'absence cannot be final before the call itself has timed out: absenceFinalAfterMs must be at least timeoutMs' });
 const profile = o({ contextTokens: z.int().min(1), outputTokensMax: z.int().min(1), toolCalls: z.boolean(), structuredOutput: z.boolean(), nativeContinuation: z.boolean(), opaqueRequired: z.enum(['current-turn', 'never']), storesContent: z.boolean() });
 

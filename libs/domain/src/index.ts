@@ -4,6 +4,7 @@ export * from './content.js';
 export * from './contract.js';
 export * from './tool.js';
 export * from './provider.js';
+export * from './rules.js';
 export * from './budget.js';
 export * from './tenant.js';
 export * from './events.js';

@@ -19,7 +19,7 @@ import { offers, toolNamed, type Registry, type ToolMapping } from './tool.js';
 
 export type Validated = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly issues: string };
 export type PlannedCall =
-  | { readonly kind: 'refused'; readonly call: OpenCall; readonly code: 'REGISTRY_UNAVAILABLE' | 'UNKNOWN_TOOL' | 'TOOL_NOT_OFFERED' | 'ARGUMENTS_NOT_JSON' | 'ARGUMENTS_INVALID'; readonly reason: string }
+  | { readonly kind: 'refused'; readonly call: OpenCall; readonly code: 'REGISTRY_UNAVAILABLE' | 'UNKNOWN_TOOL' | 'TOOL_NOT_OFFERED' | 'ARGUMENTS_NOT_JSON' | 'ARGUMENTS_TOO_LARGE' | 'ARGUMENTS_INVALID'; readonly reason: string }
   | { readonly kind: 'intent'; readonly call: OpenCall; readonly tool: ToolMapping; readonly args: Json };
 
 /** Plans every call of the last output that has no intent yet. Without a registry each is refused, so that nobody waits. `argsOf` gives the parsed arguments, or undefined where they were not JSON. */
@@ -31,6 +31,7 @@ export function planCalls(s: RunState, registry: Registry | null, argsOf: (c: Op
     if (!offers(s, tool)) return { kind: 'refused', call, code: 'TOOL_NOT_OFFERED', reason: 'this run does not offer the tool' };
     const args = call.args === null ? undefined : argsOf(call);
     if (args === undefined) return { kind: 'refused', call, code: 'ARGUMENTS_NOT_JSON', reason: 'the arguments are not valid JSON' };
+    if (call.args !== null && call.args.bytes > tool.argumentBytesMax) return { kind: 'refused', call, code: 'ARGUMENTS_TOO_LARGE', reason: `the arguments have ${call.args.bytes} bytes; the tool takes at most ${tool.argumentBytesMax}` };
     const v = validate(tool, args);
     if (!v.ok) return { kind: 'refused', call, code: 'ARGUMENTS_INVALID', reason: clip(v.issues, 500) };
     return { kind: 'intent', call, tool, args: v.value };

@@ -47,7 +47,7 @@ export const POLICY: PolicyDocument = { rules: [], permitLifeMs: 10_000, leaseMs
 export const CONTRACTS: { readonly [tool: string]: EffectContract } = {
   read: { kind: 'read-only' }, box: { kind: 'contained' }, put: { kind: 'idempotent', precondition: 'etag' }, pay: { kind: 'keyed', keyLifeMs: 60_000 }, file: { kind: 'queryable', query: { absenceFinalAfterMs: 5000 } }, mail: { kind: 'neither' },
 };
-export const toolOf = (name: string): ToolMapping => ({ name, description: name, server: 's', schema: {}, schemaDigest: digest({}), mappingRevision: 1, contract: CONTRACTS[name] as EffectContract, scopeFields: ['what'], target: name, connector: { kind: 'http', config: {} }, timeoutMs: 1000, outputBytesMax: 1000, costUsdMicros: 1 });
+export const toolOf = (name: string): ToolMapping => ({ name, description: name, server: 's', schema: {}, schemaDigest: digest({}), mappingRevision: 1, contract: CONTRACTS[name] as EffectContract, scopeFields: ['what'], target: name, connector: { kind: 'http', config: {} }, timeoutMs: 1000, argumentBytesMax: 10_000, outputBytesMax: 1000, dataClass: 'internal', costUsdMicros: 1 });
 export const OP: Actor = { kind: 'person', id: 'olga' };
 
 export interface HistoryOptions { readonly budget?: Amounts; readonly balance?: Amounts; readonly whenDone?: 'end' | 'await-input'; readonly changePolicy?: 'allow' | 'review' | 'forbid'; readonly retention?: 'standard' | 'metadata-only'; readonly constraints?: readonly string[]; readonly tools?: readonly string[]; readonly goal?: string; readonly workspace?: WorkspaceRef | null }

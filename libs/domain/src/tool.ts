@@ -8,6 +8,14 @@ import type { EffectContract } from './contract.js';
 import type { Digest } from './ids.js';
 import type { Json } from './json.js';
 
+export const CONNECTOR_KINDS = ['http', 'mcp', 'command', 'workspace'] as const;
+export type ConnectorKind = (typeof CONNECTOR_KINDS)[number];
+
+/** How confidential what a tool gives back is, from the least on. */
+export const DATA_CLASSES = ['public', 'internal', 'confidential', 'restricted'] as const;
+export type DataClass = (typeof DATA_CLASSES)[number];
+export const moreConfidential = (a: DataClass, b: DataClass): DataClass => (DATA_CLASSES.indexOf(a) >= DATA_CLASSES.indexOf(b) ? a : b);
+
 export interface ToolMapping {
   readonly name: string;
   readonly description: string;
@@ -22,19 +30,24 @@ export interface ToolMapping {
   /** Names of arguments that say what in the world is touched; empty: the whole target. */
   readonly scopeFields: readonly string[];
   readonly target: string;
-  readonly connector: { readonly kind: 'http' | 'command' | 'workspace'; readonly config: Json };
+  readonly connector: { readonly kind: ConnectorKind; readonly config: Json };
   readonly timeoutMs: number;
+  /** Bytes of the arguments, as canonical JSON. */
+  readonly argumentBytesMax: number;
   readonly outputBytesMax: number;
+  readonly dataClass: DataClass;
   /** Cost of one call in the run's budget, beyond the one call. */
   readonly costUsdMicros: number;
 }
 
+const inWorkspace = (t: ToolMapping): boolean => t.connector.kind === 'command' || t.connector.kind === 'workspace';
+
 /** Tools that leave a new workspace behind go one after the other: each starts from the state that the one before left. */
-export const holdsOf = (t: ToolMapping): 'workspace' | undefined => (t.connector.kind !== 'http' && !(t.connector.config as { readonly readOnly?: boolean } | null)?.readOnly ? 'workspace' : undefined);
+export const holdsOf = (t: ToolMapping): 'workspace' | undefined => (inWorkspace(t) && !(t.connector.config as { readonly readOnly?: boolean } | null)?.readOnly ? 'workspace' : undefined);
 
 /** Whether a run offers a tool: its task names it (or none at all), and the run has what the tool works on. */
 export const offers = (s: { readonly task: { readonly tools: readonly string[] } | null; readonly workspace: object | null }, t: ToolMapping): boolean =>
-  (s.task === null || s.task.tools.length === 0 || s.task.tools.includes(t.name)) && (t.connector.kind === 'http' || s.workspace !== null);
+  (s.task === null || s.task.tools.length === 0 || s.task.tools.includes(t.name)) && (!inWorkspace(t) || s.workspace !== null);
 
 /** What a request pins. */
 export interface PinnedMapping {

@@ -41,6 +41,7 @@ export interface CodingToolsOptions {
 
 interface Rest { readonly server: string; readonly target: string; readonly contract: EffectContract; readonly scopeFields: readonly string[]; readonly connector: ToolMapping['connector']; readonly timeoutMs: number; readonly outputBytesMax: number }
 
+const ARGUMENT_BYTES_MAX = 2 * 1024 * 1024;
 const TEXT_BYTES_MAX = 32 * 1024;
 const LIST_BYTES_MAX = 16 * 1024;
 
@@ -48,7 +49,7 @@ export function codingTools(options: CodingToolsOptions): ToolMapping[] {
   const revision = options.mappingRevision ?? 1;
   const tool = (name: BuiltinTool, description: string, rest: Rest): ToolMapping => {
     const schema = z.toJSONSchema(BUILTIN_ARGUMENTS[name]) as Json;
-    return { name, description, schema, schemaDigest: digestOf(schema), mappingRevision: revision, costUsdMicros: 0, ...rest };
+    return { name, description, schema, schemaDigest: digestOf(schema), mappingRevision: revision, argumentBytesMax: ARGUMENT_BYTES_MAX, dataClass: 'internal', costUsdMicros: 0, ...rest };
   };
   const workspace = (operation: 'list' | 'read' | 'write', contract: EffectContract, scopeFields: readonly string[], outputBytesMax: number): Rest =>
     ({ server: 'workspace', target: 'workspace', contract, scopeFields, connector: { kind: 'workspace', config: { operation, readOnly: operation !== 'write' } }, timeoutMs: 30_000, outputBytesMax });

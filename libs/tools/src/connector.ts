@@ -11,7 +11,7 @@
  *
  * Rows: EFF-2, EFF-3, EFF-5, CTX-6.
  */
-import type { Json, WorkspaceRef } from '@n17q/domain';
+import type { ConnectorKind, Json, WorkspaceRef } from '@n17q/domain';
 import type { WorkspaceChange, WorkspaceConflict } from './workspace/workspace-ref.js';
 
 export type ConnectorOutcome =
@@ -66,7 +66,7 @@ export interface QueryRequest {
 }
 
 export interface Connector {
-  readonly kind: 'http' | 'command' | 'workspace';
+  readonly kind: ConnectorKind;
   dispatch(request: DispatchRequest): Promise<ConnectorOutcome>;
   /** Only where the contract names a query. */
   query?(request: QueryRequest): Promise<LookOutcome>;

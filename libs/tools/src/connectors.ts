@@ -20,6 +20,7 @@ export function connectorFor(tool: Pick<ToolMapping, 'connector' | 'target'>, ar
     case 'http': return new HttpConnector(config, tool.target, around.credentials);
     case 'command': return new CommandConnector(config, around.workspaces, around.isolation);
     case 'workspace': return new WorkspaceConnector(config, around.workspaces);
+    case 'mcp': throw new TypeError('this build has no MCP connector');
     default: { const never: never = tool.connector.kind; throw new TypeError(`no connector of kind ${String(never)}`); }
   }
 }
