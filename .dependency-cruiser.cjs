@@ -10,6 +10,7 @@ const libs = {
   reactor: ['domain', 'contracts', 'platform', 'bus', 'artifacts', 'event-log'],
   providers: ['domain', 'contracts', 'platform'],
   tools: ['domain', 'contracts', 'platform', 'artifacts'],
+  rules: ['domain', 'contracts'],
   client: ['domain', 'contracts'],
 };
 const SPEC = '\\.spec\\.ts$';

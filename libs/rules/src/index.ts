@@ -1,0 +1,1 @@
+export { compileRules, type Compiled, type RuleFault } from './compile.js';
