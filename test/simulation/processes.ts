@@ -42,7 +42,7 @@ export class Process {
   constructor(readonly service: Reactor, readonly place: number, incarnation: number, private readonly a: Around, sabotage: ProcessSabotage) {
     this.owner = { name: `${service}/${place}.${incarnation}`, alive: true };
     const access: StoreAccess = a.store.access(this.owner, service);
-    const log = new ServiceLog(access, { get: (t, c) => a.artifacts.get(t, c) }, { clock: () => a.sched.now, pause: () => a.sched.sleep(this.owner, 'pauses', 20) });
+    const log = new ServiceLog(access, { get: (t, c) => a.artifacts.get(t, c) }, { clock: () => a.sched.now, pause: () => a.sched.sleep(this.owner, 'pauses', 20), cachedRunsMax: 8 });
     const own = this.handler(log, sabotage);
     this.react = sabotage.react?.(service, own, log, a, this.owner) ?? own;
   }

@@ -1,8 +1,8 @@
-/** Which seeds to run: `N17Q_SEED` one alone, otherwise those that once failed or alone show something, and `N17Q_SEEDS` more (40) from 1 on. */
+/** Which seeds to run: `N17Q_SEED` one alone, otherwise those that once failed or alone show something, and `N17Q_SEEDS` more (1,000) from 1 on. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const SEEDS_DEFAULT = 40;
+const SEEDS_DEFAULT = 1000;
 const once = JSON.parse(readFileSync(join(import.meta.dirname, 'seeds.json'), 'utf8')) as number[];
 const whole = (name: string, v: string): number => { const n = Number(v); if (!Number.isSafeInteger(n) || n < 0) throw new RangeError(`${name} must be a whole number, not "${v}"`); return n; };
 

@@ -34,7 +34,7 @@ export class SimulatedStore {
     this.memory = new MemoryEventStore(clock.now, this.held);
     this.port = sabotage.port?.(this.memory) ?? this.memory;
     const stepped = this.stepped(this.port);
-    this.doors = [0, 1].map(() => sabotage.door?.(stepped, clock) ?? new GuardedStore(stepped, { clock }));
+    this.doors = [0, 1].map(() => sabotage.door?.(stepped, clock) ?? new GuardedStore(stepped, { clock, cachedRunsMax: 8 }));
   }
   get position(): number { return this.held.lane.length; }
 

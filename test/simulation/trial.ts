@@ -1,0 +1,42 @@
+/** One seed, run and judged where it is run: what comes back is what was found and how often things happened, never the history itself. */
+import { emptyRun, fold, type EventEnvelope, type RunState } from '@n17q/domain';
+import { judgeAll, type Breach } from './judges/index.js';
+import { SABOTEURS } from './saboteurs.js';
+import { simulate, type Simulated } from './simulation.js';
+
+/** `saboteur`: its place in the list. */
+export type Question = { readonly kind: 'seed'; readonly seed: number } | { readonly kind: 'saboteur'; readonly saboteur: number; readonly seed: number };
+export interface Verdict { readonly seed: number; readonly breaches: readonly Breach[]; readonly seen: { readonly [what: string]: number }; readonly steps: number }
+
+function countedIn(s: Simulated): { [what: string]: number } {
+  const seen: { [what: string]: number } = {};
+  const count = (what: string, n = 1): void => { seen[what] = (seen[what] ?? 0) + n; };
+  for (const h of s.store.held.lane) count(h.event.type);
+  count('event', s.store.held.lane.length);
+  count('crash', s.crashes);
+  count('found by sweep', s.foundBySweep);
+  count('model call', s.model.ledger.requests.length);
+  for (const x of s.world.ledger.sends) { count('send'); count(`send ${x.kind}`); }
+  return seen;
+}
+
+/** F1 of the fold: a snapshot and its tail give what the whole gives. */
+function halves(run: string, events: readonly EventEnvelope[]): readonly Breach[] {
+  const whole = JSON.stringify(fold(emptyRun('acme', run), events));
+  return [Math.floor(events.length / 3), Math.floor(events.length / 2), events.length - 1].flatMap((at) => {
+    const snapshot = JSON.parse(JSON.stringify(fold(emptyRun('acme', run), events.slice(0, at)))) as RunState;
+    return JSON.stringify(fold(snapshot, events.slice(at))) === whole ? [] : [{ law: 'F1', what: `${run}: cut at ${at}, another state than from the whole` }];
+  });
+}
+
+export async function answer(q: Question): Promise<Verdict> {
+  if (q.kind === 'saboteur') {
+    const planned = SABOTEURS[q.saboteur];
+    if (planned === undefined) throw new RangeError(`there is no saboteur ${q.saboteur}`);
+    const s = await simulate(q.seed, planned.saboteur);
+    return { seed: q.seed, breaches: judgeAll(s), seen: {}, steps: s.steps };
+  }
+  const s = await simulate(q.seed);
+  const runs = [...(s.store.held.tenants.get('acme')?.streams ?? [])].filter(([stream]) => stream.startsWith('run/'));
+  return { seed: q.seed, breaches: [...judgeAll(s), ...runs.flatMap(([stream, held]) => halves(stream.slice(4), held.events.map((h) => h.event)))], seen: countedIn(s), steps: s.steps };
+}
