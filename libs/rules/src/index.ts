@@ -1,1 +1,5 @@
-export { compileRules, type Compiled, type RuleFault } from './compile.js';
+export { compileRules, NO_PERMIT, type Compiled, type RuleFault } from './compile.js';
+export { diffRules, type RuleDiff, type RuleDifference } from './diff.js';
+export { ALLOW_ALL, askFor, forbidTools, literal } from './first-rules.js';
+export { POLICIES_MAX, TEXT_BYTES_MAX } from './policies.js';
+export { describeSchema } from './schema.js';
