@@ -41,7 +41,7 @@ export type Parsed = { readonly ok: true; readonly set: PolicyText } | { readonl
 /** `line:column`, both from 1, of a place that the engine gives in bytes of UTF-8. */
 export function placeOf(text: string, byte: number): string {
   const before = Buffer.from(text).subarray(0, byte).toString('utf8').split('\n');
-  return `${before.length}:${[...(before.at(-1) ?? '')].length + 1}`;
+  return `${before.length}:${Array.from(before.at(-1) ?? '').length + 1}`;
 }
 
 const refused = (rule: string, problem: string): Parsed => ({ ok: false, faults: [{ rule, problem }] });
