@@ -78,16 +78,17 @@ describe('the closing rules', () => {
 
   it('[POL-4] when the engine traps in the middle of a question the answer is broken, and the next question has an engine that works', () => {
     const rules = rulesFrom(ALLOW_ALL + forbidWhen('context.args.to == "eve"'));
-    // Deep in the stack the engine has no room and traps.
-    const at = (depth: number, f: () => RuleAnswer): RuleAnswer => (depth === 0 ? f() : at(depth - 1, f));
-    let deepest = 0;
-    const sound = (n: number): void => { deepest = n; sound(n + 1); };
-    expect(() => sound(0)).toThrow(RangeError);
-    for (let n = 0; n < 5; n++) {
+    // Deeper and deeper in the stack, until the engine has no room and traps. How deep that is changes while the code warms up.
+    const at = (depth: number): RuleAnswer => (depth === 0 ? rules(question()) : at(depth - 1));
+    for (let n = 0; n < 3; n++) {
       const before = instancesStarted();
-      let answer: RuleAnswer | undefined;
-      for (let room = 100; answer?.kind !== 'broken' && room < deepest; room += 100) try { answer = at(deepest - room, () => rules(question())); } catch { /* no room even to ask */ }
-      expect(answer).toMatchObject({ kind: 'broken' });
+      const answers = new Set<string>();
+      try {
+        for (let depth = 0; !answers.has('broken'); depth += 20) answers.add(at(depth).kind);
+      } catch (e) {
+        expect(e).toBeInstanceOf(RangeError); // no room even to ask
+      }
+      expect([...answers]).toEqual(['allow', 'broken']);
       expect(rules(question())).toMatchObject({ kind: 'allow' });
       expect(rules(question({ args: { to: 'eve', amount: 1 } }))).toMatchObject({ kind: 'deny' });
       expect(instancesStarted()).toBeGreaterThan(before);

@@ -14,12 +14,11 @@ import type { AuthorizationAnswer, ValidationError } from '@cedar-policy/cedar-w
 import { digestOf } from '@n17q/contracts';
 import type { RegistryDocument, RuleAnswer, RuleQuestion, Rules } from '@n17q/domain';
 import { askPrepared, EngineTrap, onEngine, type Prepared } from './engine.js';
+import type { RuleFault } from './fault.js';
 import { FAULTS_MAX, parsePolicies, placeOf, type Policy, type PolicyText } from './policies.js';
 import { requestOf } from './question.js';
 import { NAMESPACE, schemaOf, type RuleSchema } from './schema.js';
 
-/** What is wrong with a rule set: `rule` is its id, or the place where the text cannot be read (`line:column`); empty where it is about the whole. */
-export interface RuleFault { readonly rule: string; readonly problem: string }
 export type Compiled = { readonly ok: true; readonly rules: Rules; readonly ids: readonly string[] } | { readonly ok: false; readonly faults: readonly RuleFault[] };
 
 export const NO_PERMIT = 'no rule permits it';
@@ -97,13 +96,11 @@ function unknownTools(set: PolicyText, schema: RuleSchema): RuleFault[] {
 function rulesOf(prepared: Prepared, set: PolicyText, schema: RuleSchema): Rules {
   const byId = new Map(set.policies.map((p) => [p.id, p]));
   return (q: RuleQuestion): RuleAnswer => {
-    const request = requestOf(q, schema, set.mentions);
-    if (!request.ok) return broken(request.reason);
     try {
-      return answered(askPrepared(prepared, request.call), byId);
+      const request = requestOf(q, schema, set.mentions);
+      return request.ok ? answered(askPrepared(prepared, request.call), byId) : broken(request.reason);
     } catch (e) {
-      if (e instanceof EngineTrap) return broken('the engine failed over the question'); // keeps C4
-      throw e;
+      return broken(`the engine failed over the question: ${String(e)}`); // keeps C4
     }
   };
 }

@@ -1,7 +1,7 @@
 /** What differs between two rule sets, by the rules' names. How a rule is laid out is no difference; what it says, asks and gives as its reason is. */
 import { canonical } from '@n17q/contracts';
+import type { RuleFault } from './fault.js';
 import { parsePolicies, type Policy } from './policies.js';
-import type { RuleFault } from './compile.js';
 
 export interface RuleDifference { readonly added: readonly string[]; readonly removed: readonly string[]; readonly changed: readonly string[] }
 export type RuleDiff = ({ readonly ok: true } & RuleDifference) | { readonly ok: false; readonly faults: readonly RuleFault[] };

@@ -8,9 +8,9 @@
  */
 import type { DetailedError, PolicyJson } from '@cedar-policy/cedar-wasm/nodejs';
 import type { Mentions } from './argument-type.js';
-import type { RuleFault } from './compile.js';
 import { EngineTrap, onEngine } from './engine.js';
 import { mentionsOf, nodeDepth } from './expression.js';
+import type { RuleFault } from './fault.js';
 
 export const TEXT_BYTES_MAX = 256 * 1024;
 export const POLICIES_MAX = 1_000;
