@@ -14,6 +14,7 @@ const SANE: readonly (readonly [RegExp, ((ratio: number) => boolean) | null])[] 
   [/^p99 at half/, (r) => r < 500], [/^64 runs that draw on one account/, (r) => r > 0.15], [/^Store process after many runs/, null],
   [/^Governed tool turn alone, all services in one process/, null], [/^16 runs at once, all services in one process/, null], [/^Governed tool turn alone, each service a process/, null], [/^16 runs at once, each service a process/, null],
   [/^The same in commits .*in one process/, null], [/^The same for each 1,000 commits .*in one process/, null], [/^The same in commits .*each service a process/, null], [/^The same for each 1,000 commits .*each service a process/, null],
+  [/^Rules of a gate decision, .*: allowed/, (r) => r < 50], [/^Rules of a gate decision, .*: refused/, (r) => r < 100],
   [/^Resume of /, (r) => r < 8], [/^Stored per new byte .*: values/, (r) => r < 9], [/^Stored per new byte .*: on disk/, (r) => r < 14],
 ];
 

@@ -9,6 +9,7 @@ import { cpus, loadavg } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fdatasyncsPerSecond, hasPgbench, insertsPerSecond, pgbenchPerSecond, prepareInserts } from './anchors.mjs';
 import { batcherRate, grant, guardedRate, openStore } from './appends.mjs';
+import { gateDecisions } from './gate.mjs';
 import { folderBytes, grown, newBytes, tableSizes } from './bytes.mjs';
 import { buildRun, resumeMs } from './resume.mjs';
 import { linesOf, markdownOf, tableOf } from './report.mjs';
@@ -25,8 +26,8 @@ const wanted = (part) => only === undefined || only.includes(part);
 const profileDir = valueOf('--profile') === undefined ? undefined : resolve(valueOf('--profile'));
 
 const SIZE = quick
-  ? { rounds: 1, seconds: 0.8, warmSeconds: 0.4, openSeconds: 1, turns: 6, turnsOfMany: 3, many: 16, resumes: 3, long: 1_500, calls: 12, memoryRuns: 64 }
-  : { rounds: 3, seconds: 2, warmSeconds: 3, openSeconds: 3, turns: 30, turnsOfMany: 10, many: 16, resumes: 9, long: 10_000, calls: 100, memoryRuns: 1_000 };
+  ? { rounds: 1, seconds: 0.8, warmSeconds: 0.4, openSeconds: 1, turns: 6, turnsOfMany: 3, many: 16, resumes: 3, long: 1_500, calls: 12, memoryRuns: 64, decisions: 200 }
+  : { rounds: 3, seconds: 2, warmSeconds: 3, openSeconds: 3, turns: 30, turnsOfMany: 10, many: 16, resumes: 9, long: 10_000, calls: 100, memoryRuns: 1_000, decisions: 1_000 };
 const TENANT = 'bench';
 const say = (line) => process.stderr.write(`${line}\n`);
 
@@ -135,6 +136,10 @@ async function main() {
       const api = await storeAs(site, 'api');
       if (wanted('turns')) result.turns = await turnParts(site, api);
       if (wanted('bytes')) result.bytes = await bytesPart(site, api);
+    }
+    if (wanted('gate')) {
+      result.gate = gateDecisions({ rounds: SIZE.rounds, times: SIZE.decisions });
+      say(`gate: ${result.gate.allowed.p50.toFixed(2)} ms under ${result.gate.policies} policies, ${result.gate.empty.p50.toFixed(2)} ms under none that narrows`);
     }
     if (wanted('resume')) result.resume = await resumePart(site.site.databases.store);
     if (wanted('appends')) result.rounds = await appendRounds(site, site.site.databases);
