@@ -10,7 +10,7 @@ export const TOOL_TIMEOUT_MS = 6000;
 const CONTRACTS: { readonly [name: string]: EffectContract } = {
   read: { kind: 'read-only' },
   sandbox: { kind: 'contained' },
-  put: { kind: 'idempotent', precondition: 'if-match' },
+  put: { kind: 'idempotent', precondition: 'what' },
   pay: { kind: 'keyed', keyLifeMs: 60_000 },
   order: { kind: 'keyed', keyLifeMs: 60_000, query: { absenceFinalAfterMs: 10_000 } },
   file: { kind: 'queryable', query: { absenceFinalAfterMs: null } },

@@ -69,6 +69,8 @@ export class World {
       if (this.sched.now > send.at + this.slowestMs(t)) { send.state = 'lost'; return; } // too old: the target no longer takes it
       if (send.mode === 'refuses') { send.state = 'refused'; return; }
       if (t.contract.kind === 'keyed' && this.o.keyAware && this.ledger.happenings.some((h) => h.tool === t.name && h.key === send.key)) { send.state = 'known-key'; return; }
+      // it compares before it writes, and its own first writing changed what it compares with
+      if (t.contract.kind === 'idempotent' && this.ledger.happenings.some((h) => h.effect === send.effect)) { send.state = 'refused'; return; }
       send.state = 'happened';
       this.ledger.happenings.push({ at: this.sched.now, tool: t.name, effect: send.effect, attempt: send.attempt, key: send.key, count: send.mode === 'twice' ? 2 : 1 });
     }, this.sched.now + afterMs);

@@ -12,7 +12,7 @@ export interface EffectContract {
   readonly kind: ContractKind;
   /** `keyed`: how long the target remembers a key, from the first attempt. */
   readonly keyLifeMs?: number;
-  /** `idempotent`: the name of the precondition that a repetition checks. */
+  /** `idempotent`: the argument that carries the precondition (a version, an entity tag). Every attempt sends it, so that the target itself compares before it writes. */
   readonly precondition?: string;
   /** `queryable`, or `keyed` at a target that can also be asked. `absenceFinalAfterMs` null: absence is never final. */
   readonly query?: { readonly absenceFinalAfterMs: number | null };

@@ -57,6 +57,25 @@ describe('an effect', () => {
     expect(allowedRecoveries(e, h.now)).toEqual(['wait-for-evidence']);
     expect(prohibited(e)).toContain('do not ask for mail');
   });
+  it('[EFF-4] that is idempotent is tried again under its precondition, until the target refuses to compare equal: then it may have happened, and a person is asked', () => {
+    const h = inFlight('put');
+    h.end('unknown');
+    expect(only(h).needsPerson).toBeNull();
+    h.carryOn();
+    expect(only(h).permit).toMatchObject({ attemptNumber: 2 });
+    expect(h.start()).toBe(true);
+    h.end('refused');
+    expect(only(h)).toMatchObject({ stage: 'unknown', attempts: [{ end: 'unknown' }, { end: 'refused' }], needsPerson: expect.stringContaining('idempotent') });
+    expect(allowedRecoveries(only(h), h.now)).toEqual(['wait-for-evidence']);
+    expect(prohibited(only(h))).toContain('do not ask for put');
+    h.carryOn();
+    expect(h.start()).toBe(false);
+  });
+  it('[EFF-4] that is idempotent and was answered the second time happened once', () => {
+    const h = inFlight('put');
+    h.end('unknown'); h.carryOn(); h.start(); h.end('observed');
+    expect(only(h)).toMatchObject({ stage: 'observed', needsPerson: null });
+  });
   it('[EFF-3] is unknown when the answer was cut, never failed', () => {
     const h = inFlight('mail');
     const facts = recordOutcome(h.state, only(h).effect, only(h).attempts[0]?.attempt ?? '', { kind: 'unknown', cause: 'TIMEOUT' }, h.now);

@@ -91,9 +91,12 @@ export const isAnswered = (e: Effect): boolean =>
 
 export const lastAttempt = (e: Effect): Attempt | undefined => e.attempts.at(-1);
 
+/** A repetition was answered with a refusal: the precondition may have failed because the attempt before it took. From here on only evidence can tell (EFF-4). */
+const comparedInVain = (e: Effect): boolean => e.attempts.some((a) => a.end === 'refused');
+
 /** What the system may still do by itself with an unresolved effect, by its pinned contract. */
 export const allowedRecoveries = (e: Effect, now: StoreTimeMs): readonly Recovery[] =>
-  e.stage === 'unknown' ? recoveriesOf(e.contract, e.attempts[0]?.startedAt ?? now, now) : [];
+  e.stage === 'unknown' ? recoveriesOf(e.contract, e.attempts[0]?.startedAt ?? now, now).filter((r) => r !== 'attempt-again-if-precondition-holds' || !comparedInVain(e)) : [];
 
 /** In words, what must not be repeated. Undefined when repeating is harmless or the effect is settled. */
 export const prohibited = (e: Effect): string | undefined =>

@@ -62,7 +62,7 @@ const need = (service: ServiceName, reason: string, dueAt: StoreTimeMs, waitsFor
 /** What the system may do by itself about an effect of unknown outcome. A repetition needs a run that goes on; a look does not. */
 export function ownRecoveries(s: RunState, e: Effect, now: StoreTimeMs): { readonly look: boolean; readonly again: boolean; /** A paused run may repeat when it is resumed. */ readonly later: boolean } {
   const open = allowedRecoveries(e, now);
-  const again = open.includes('attempt-again') || open.includes('attempt-again-with-same-key');
+  const again = open.some((r) => r.startsWith('attempt-again')); // each of them carries what makes it harmless: no effect, the same key, the same precondition
   return { look: open.includes('look'), again: again && s.status === 'active', later: again && s.status === 'paused' };
 }
 

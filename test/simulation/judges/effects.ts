@@ -23,9 +23,10 @@ export const onceOnly: Judge = (r, say) => {
   for (const s of sends) byEffect.set(s.effect, [...(byEffect.get(s.effect) ?? []), s]);
   for (const [effect, mine] of byEffect) {
     const kind = mine[0]?.kind ?? '';
-    if ((kind === 'neither' || kind === 'queryable' || kind === 'idempotent') && mine.length > 1) say('EFF-4', `${kind} effect ${effect} left ${mine.length} times`);
+    if ((kind === 'neither' || kind === 'queryable') && mine.length > 1) say('EFF-4', `${kind} effect ${effect} left ${mine.length} times`);
     if (kind === 'keyed' && new Set(mine.map((s) => s.key)).size > 1) say('EFF-4', `keyed effect ${effect} went under two keys`);
     const happened = happenings.filter((h) => h.effect === effect);
+    if (kind === 'idempotent' && happened.length > 1) say('EFF-4', `idempotent effect ${effect} happened ${happened.length} times at a target that compares`);
     if (kind === 'keyed' && r.sim.setting.keyAware && happened.length > 1) say('EFF-4', `keyed effect ${effect} happened ${happened.length} times at a target that knows keys`);
   }
   const contracts = contractsOf(r);

@@ -13,6 +13,8 @@ export const HttpToolConfig = z.strictObject({
   path: z.string().startsWith('/'),
   /** The header that carries the idempotency key; absent: the target knows no keys. */
   keyHeader: z.string().regex(/^[A-Za-z0-9-]+$/).optional(),
+  /** Sends this argument as a header with which the target compares before it writes (`if-match`), and not in the body. Without it nothing is sent. */
+  precondition: z.strictObject({ header: z.string().regex(/^[A-Za-z0-9-]+$/), argument: z.string().min(1) }).optional(),
   /** How to ask what became of a key. `{key}` stands for it, percent-encoded. */
   query: z.strictObject({
     path: z.string().startsWith('/').includes('{key}'),

@@ -5,8 +5,9 @@
  * H2. Only a complete 2xx whose body is what it says it is counts as observed.
  * H3. Only a complete answer with a status of `finalRefusals` counts as refused.
  * H4. A look says *not-found* only for a status that the configuration names, or for a count of 0 that the service gave itself.
+ * H5. Where a precondition is configured, no request leaves without exactly one value to compare with: a list or `*` would also match what the first attempt left.
  *
- * Rows: EFF-2, EFF-3, EFF-5, EFF-9.
+ * Rows: EFF-2, EFF-3, EFF-4, EFF-5, EFF-9.
  */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -37,10 +38,12 @@ export class HttpConnector implements Connector {
     if (url === undefined) return { kind: 'not-sent', cause: 'ARGUMENT_NOT_IN_PATH' };
     const headers = this.#headers();
     if (headers === undefined) return { kind: 'not-sent', cause: 'CREDENTIAL_UNAVAILABLE' };
+    const guarded = this.#guarded(request.args);
+    if (guarded === undefined) return { kind: 'not-sent', cause: 'PRECONDITION_MISSING' }; // keeps H5
     const outcome = await httpOnce({
       method, url,
-      headers: { ...headers, accept: 'application/json', ...(keyHeader ? { [keyHeader]: request.idempotencyKey } : {}), ...(method === 'GET' ? {} : { 'content-type': 'application/json' }) },
-      ...(method === 'GET' ? {} : { body: JSON.stringify(request.args) }),
+      headers: { ...headers, accept: 'application/json', ...(keyHeader ? { [keyHeader]: request.idempotencyKey } : {}), ...guarded.headers, ...(method === 'GET' ? {} : { 'content-type': 'application/json' }) },
+      ...(method === 'GET' ? {} : { body: JSON.stringify(guarded.body) }),
       connectTimeoutMs: request.timeoutMs,
       timeoutMs: request.timeoutMs,
       responseBytesMax: request.outputBytesMax,
@@ -91,6 +94,16 @@ export class HttpConnector implements Connector {
     }
   }
 
+  /** The arguments without the one that is a precondition, and that one as its header. Undefined when there is nothing to compare with. */
+  #guarded(args: Json): { readonly headers: Readonly<Record<string, string>>; readonly body: Json } | undefined {
+    const p = this.#config.precondition;
+    if (p === undefined) return { headers: {}, body: args };
+    if (args === null || typeof args !== 'object' || Array.isArray(args)) return undefined;
+    const { [p.argument]: value, ...body } = args as Record<string, Json>;
+    const text = typeof value === 'number' ? String(value) : value;
+    return typeof text === 'string' && ONE_VALUE.test(text) && text !== '*' ? { headers: { [p.header]: text }, body } : undefined;
+  }
+
   #url(path: string, args: Json): string | undefined {
     let complete = true;
     const filled = path.replace(/\{([A-Za-z0-9_]+)\}/g, (_, name: string) => {
@@ -104,6 +117,8 @@ export class HttpConnector implements Connector {
   }
 }
 
+/** Visible ASCII without the comma, which would make it a list. */
+const ONE_VALUE = /^[!-+\--~]{1,200}$/;
 const RECEIPT_BODY_BYTES_MAX = 1024;
 
 /** What the service answered, as evidence. A large body that stands whole in the text beside it is named by its digest, not kept twice. */
