@@ -7,7 +7,7 @@ import { fact, runStream, type ContentRef, type EventEnvelope, type EventType, t
 import { makeFixtureRepo, startProviderEmulator, startWorldEmulator, until, type LedgerView, type ProviderEmulator, type WorldEmulator } from '@n17q/testing';
 import { FIRST_POLICY, geminiAccount, startStack, type NewRun, type Stack, type StartStackOptions } from '@n17q/testing';
 import { goalOf, scripted, type Scripts } from './scripts.js';
-import { CLASSES, TICKET_CLASSES, toolsFor, type TicketClass } from './tools.js';
+import { CLASSES, toolsFor, WORLD_CLASSES, type WorldClass } from './tools.js';
 
 export const SERVICES: readonly ServiceName[] = ['event-store', 'checkpoint-sealer', 'policy-gate', 'context-compiler', 'provider-gateway', 'effect-reconciler'];
 export const REACTING = SERVICES.slice(1);
@@ -19,7 +19,7 @@ export interface Started { readonly run: RunId; readonly tag: string }
 export interface Scene {
   readonly stack: Stack;
   readonly emulator: ProviderEmulator;
-  readonly worlds: { readonly [C in TicketClass]: WorldEmulator };
+  readonly worlds: { readonly [C in WorldClass]: WorldEmulator };
   readonly workspace: WorkspaceRef;
   start(script: string, run?: Partial<NewRun>): Promise<Started>;
   /** As the `api` user; tries again when another was faster. */
@@ -28,7 +28,7 @@ export interface Scene {
   /** Model requests of one run, in order of arrival: by their bodies. */
   wire(tag: string): readonly { readonly order: number; readonly body: string; readonly executed: boolean; readonly refused: number | undefined; readonly account: string | undefined; readonly model: string | undefined }[];
   /** Tickets of one run at one service. */
-  tickets(c: TicketClass, tag: string): LedgerView['entries'];
+  tickets(c: WorldClass, tag: string): LedgerView['entries'];
   ended(run: RunId, withinMs?: number): Promise<readonly EventEnvelope[]>;
   /** Reads as the owner of the database: what no service may do. */
   owner<T extends object>(sql: string, values?: readonly unknown[]): Promise<readonly T[]>;
@@ -57,12 +57,12 @@ export async function openScene(o: SceneOptions): Promise<Scene> {
     const { mkdirSync, rmSync } = await import('node:fs');
     mkdirSync(ledgers);
     closers.push(async () => { rmSync(ledgers, { recursive: true, force: true }); });
-    const worlds = {} as Record<TicketClass, WorldEmulator>;
-    for (const c of TICKET_CLASSES) {
+    const worlds = {} as Record<WorldClass, WorldEmulator>;
+    for (const c of WORLD_CLASSES) {
       worlds[c] = await startWorldEmulator({ ledgerPath: join(ledgers, `${c}.jsonl`), token: 'control', mode: CLASSES[c].world });
       closers.push(() => worlds[c].close());
     }
-    const urls = Object.fromEntries(TICKET_CLASSES.map((c) => [c, worlds[c].url])) as { [C in TicketClass]: string };
+    const urls = Object.fromEntries(WORLD_CLASSES.map((c) => [c, worlds[c].url])) as { [C in WorldClass]: string };
     const account = (name: string, key: string, model: string) => ({ ...geminiAccount(name, emulator.url, [model]), key });
     const stack = await startStack({
       separate: true, services: SERVICES, sweepMs: 200, tools: toolsFor(urls),

@@ -48,6 +48,23 @@ describe('the HTTP connector', () => {
       expect(o.receipt).toEqual(small ? { status: 201, body: JSON.parse(body) as Json } : { status: 201, bodyBytes: Buffer.byteLength(body), bodySha256: createHash('sha256').update(body).digest('hex') });
     }
   });
+  it('[EFF-4] sends an idempotent call under its precondition, so that a repetition after a lost reply changes nothing and is refused', async () => {
+    const world = await freshWorld();
+    const put = new HttpConnector({ baseUrl: world.url, method: 'PUT', path: '/documents/{name}', precondition: { header: 'if-match', argument: 'version' }, finalRefusals: [412] }, TICKET_TARGET, () => ({}));
+    world.setMode({ reply: 'lose' });
+    const request = dispatchRequest({ args: { name: 'plan', text: 'new', version: '"v0"' } });
+    expect((await put.dispatch(request)).kind).toBe('unknown');
+    world.setMode({ reply: 'normal' });
+    expect(await put.dispatch({ ...request, attempt: 'another' })).toMatchObject({ kind: 'refused', cause: 'STATUS_412' });
+    expect(world.ledger().entries.map((e) => e.what)).toEqual(['accepted', 'refused']);
+    expect(world.ledger().entries[0]?.body).toEqual({ name: 'plan', body: { name: 'plan', text: 'new' } }); // the precondition went as a header alone
+  });
+  it.each([undefined, '', '*', null, '"v0","v1"', 'v 0', {}, '"v0"\r\nx: y'])('[EFF-4] sends nothing without exactly one value to compare with: %j', async (version) => {
+    const world = await freshWorld();
+    const put = new HttpConnector({ baseUrl: world.url, method: 'PUT', path: '/documents/{name}', precondition: { header: 'if-match', argument: 'version' } }, TICKET_TARGET, () => ({}));
+    expect(await put.dispatch(dispatchRequest({ args: { name: 'plan', ...(version === undefined ? {} : { version: version as Json }) } }))).toEqual({ kind: 'not-sent', cause: 'PRECONDITION_MISSING' });
+    expect(world.ledger().arrived).toBe(0);
+  });
   it('[SEC-4] adds the headers of its credential, and sends nothing without them', async () => {
     const world = await freshWorld();
     const withCredential = { ...config(world.url), credential: 'tickets-account' };

@@ -9,8 +9,8 @@ import { digestOf } from '@n17q/contracts';
 import type { Json } from '@n17q/domain';
 
 export interface LedgerEntry {
-  /** `repeated`: a known key came again, and the first result was given again. Only `accepted` made a ticket. */
-  readonly what: 'accepted' | 'repeated' | 'refused';
+  /** `repeated`: a known key came again, and the first result was given again. `read`: a document was looked at. Only `accepted` made or changed something. */
+  readonly what: 'accepted' | 'repeated' | 'refused' | 'read';
   readonly seq: number;
   readonly ticket: string | null;
   readonly key: string | null;
@@ -46,7 +46,7 @@ export class Ledger {
 
   record(what: LedgerEntry['what'], key: string | null, body: Json, first?: LedgerEntry): LedgerEntry {
     const seq = this.#entries.length + 1;
-    const ticket = what === 'refused' ? null : (first?.ticket ?? `T-${seq}`);
+    const ticket = what === 'refused' || what === 'read' ? null : (first?.ticket ?? `T-${seq}`);
     const entry: LedgerEntry = { what, seq, ticket, key, content: contentDigest(body), body, at: new Date().toISOString() };
     writeSync(this.#fd, `${JSON.stringify(entry)}\n`);
     fsyncSync(this.#fd); // keeps L1
@@ -55,6 +55,11 @@ export class Ledger {
   }
 
   withKey(key: string): LedgerEntry[] { return this.#entries.filter((e) => e.what === 'accepted' && e.key === key); }
+
+  #writes(name: string): LedgerEntry[] { return this.#entries.filter((e) => e.what === 'accepted' && (e.body as { readonly name?: Json } | null)?.name === name && e.key === null); }
+  /** The entity tag of a document: it counts how often that was written. */
+  versionOf(name: string): string { return `"v${this.#writes(name).length}"`; }
+  documentOf(name: string): Json { return (this.#writes(name).at(-1)?.body as { readonly body: Json } | undefined)?.body ?? null; }
 
   view(): LedgerView {
     const accepted = this.#entries.filter((e) => e.what === 'accepted');

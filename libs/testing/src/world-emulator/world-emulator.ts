@@ -3,6 +3,8 @@
  *
  *   POST /tickets                 accept a ticket; header `idempotency-key` optional
  *   GET  /tickets?key=KEY         200 {count, tickets} or 404; with the query switched off always 501
+ *   PUT  /documents/NAME          write a document; `if-match: "vN"` must name its version (428 without, 412 for another). Every document begins at "v0"
+ *   GET  /documents/NAME          200 {name, version, body}
  *   GET  /control/ledger          what was accepted (token)
  *   POST /control/mode            change how requests are treated from now on (token)
  *   POST /control/release         let held replies go (token)
@@ -110,10 +112,31 @@ class World {
   async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const url = new URL(req.url ?? '/', 'http://world');
     if (url.pathname.startsWith('/control/')) return this.#control(req, res, url.pathname);
+    const [, name] = /^\/documents\/([^/]+)$/.exec(url.pathname) ?? [];
+    if (name !== undefined) return this.#document(req, res, decodeURIComponent(name));
     if (url.pathname !== '/tickets') return answer(res, 404, { error: 'no such place' });
     if (req.method === 'GET') return this.#find(res, url.searchParams.get('key'));
     if (req.method === 'POST') return this.#create(req, res);
     return answer(res, 405, { error: 'method not allowed' });
+  }
+
+  async #document(req: IncomingMessage, res: ServerResponse, name: string): Promise<void> {
+    const mode = this.mode;
+    if (mode.reply === 'cut-before-reading') return void req.socket.destroy();
+    if (req.method === 'GET') return this.#reply(res, mode.reply, this.ledger.record('read', null, { name }), () => ({ name, version: this.ledger.versionOf(name), body: this.ledger.documentOf(name) }));
+    if (req.method !== 'PUT') return answer(res, 405, { error: 'method not allowed' });
+    const body = await bodyOf(req);
+    if (body === undefined) return answer(res, 400, { error: 'the body is not JSON' });
+    const given = req.headers['if-match'];
+    if (given === undefined) return answer(res, 428, { error: 'if-match is required' });
+    const write = (): LedgerEntry | undefined => { // no await between the comparison and the record
+      if (given !== this.ledger.versionOf(name)) { this.ledger.record('refused', null, { name, body }); return undefined; }
+      return this.ledger.record('accepted', null, { name, body });
+    };
+    if (mode.reply === 'refuse') { this.ledger.record('refused', null, { name, body }); return answer(res, mode.refuseStatus, { error: 'refused by the rules of this service' }); }
+    const written = write();
+    if (written === undefined) return answer(res, 412, { error: 'the document has another version', version: this.ledger.versionOf(name) });
+    this.#reply(res, mode.reply, written, () => ({ name, version: this.ledger.versionOf(name) }));
   }
 
   #find(res: ServerResponse, key: string | null): void {
@@ -147,8 +170,8 @@ class World {
     return first ? this.ledger.record('repeated', key, body, first) : this.ledger.record('accepted', key, body);
   }
 
-  #reply(res: ServerResponse, reply: WorldReply, entry: LedgerEntry): void {
-    const body = ticketOf(entry);
+  #reply(res: ServerResponse, reply: WorldReply, entry: LedgerEntry, of: (e: LedgerEntry) => Json = ticketOf): void {
+    const body = of(entry);
     switch (reply) {
       case 'hold': this.#held.push(() => answer(res, 201, body)); return;
       case 'lose': res.socket?.resetAndDestroy(); return;

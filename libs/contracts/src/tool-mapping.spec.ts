@@ -1,0 +1,23 @@
+import { describe, expect, it } from '@jest/globals';
+import { EVENT_SCHEMAS } from './event-schemas.js';
+
+const put = (change: object, contract: object = {}): unknown => ({
+  tools: [{
+    name: 'put', description: 'd', server: 's', schema: { type: 'object', required: ['version'], properties: { version: { type: 'string' } } }, schemaDigest: '0'.repeat(64), mappingRevision: 1,
+    contract: { kind: 'idempotent', precondition: 'version', ...contract }, scopeFields: [], target: 't', connector: { kind: 'http', config: { precondition: { header: 'if-match', argument: 'version' } } },
+    timeoutMs: 1, argumentBytesMax: 1, outputBytesMax: 1, dataClass: 'public', costUsdMicros: 0, ...change,
+  }],
+});
+const accepts = (v: unknown): boolean => EVENT_SCHEMAS['registry.published'].safeParse(v).success;
+
+describe('the mapping of an idempotent tool', () => {
+  it('[TOOL-1] [EFF-4] is published when every attempt carries its precondition', () => {
+    expect(accepts(put({}))).toBe(true);
+    expect(accepts(put({ connector: { kind: 'mcp', config: {} } }))).toBe(true);
+  });
+  it.each([
+    ['the schema does not require it', put({ schema: { type: 'object', properties: { version: {} } } })], ['the schema says nothing', put({ schema: null })],
+    ['the connector does not send it', put({ connector: { kind: 'http', config: {} } })], ['the connector sends another argument', put({ connector: { kind: 'http', config: { precondition: { header: 'if-match', argument: 'etag' } } } })],
+    ['none is named', put({}, { precondition: undefined })],
+  ])('[TOOL-1] [EFF-4] is refused where %s', (_why, document) => expect(accepts(document)).toBe(false));
+});
