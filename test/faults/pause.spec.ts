@@ -1,84 +1,91 @@
-/** A process that stands still between its claim and its dispatch, longer than its lease, and comes back (SIGSTOP, SIGCONT); and two of each at once. */
+/**
+ * A process that stands still at a named place for longer than its lease (SIGSTOP), while others carry on, and comes back (SIGCONT): what it holds is
+ * then over, and nothing more reaches the world. Effects of all six contracts are under way each time.
+ */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { ServiceName } from '@n17q/domain';
+import type { EventEnvelope, ServiceName } from '@n17q/domain';
 import type { Failpoint } from '@n17q/platform';
 import { until, type ServiceHandle } from '@n17q/testing';
 import { arm } from './kit/arm.js';
-import { ofType, openScene, REACTING, type Scene } from './kit/scene.js';
-import { CLASSES, TICKET_CLASSES, type TicketClass } from './kit/tools.js';
+import { CellTable, judgedCell, KINDS } from './kit/cells.js';
+import { boundaryFaults } from './kit/judges.js';
 import { replicaOf } from './kit/replicas.js';
+import { LEASE_MS, ofType, openScene, type Scene, type Started } from './kit/scene.js';
+import { CALLS, WORLD_CLASSES } from './kit/tools.js';
 import { verdict } from './kit/verdict.js';
 
-const ticket = (c: TicketClass) => ({ tool: CLASSES[c].tool, args: { project: '$TAG', title: '$TAG', body: 'as found' } });
 const SCRIPTS = {
-  ...Object.fromEntries(TICKET_CLASSES.map((c) => [`one-${c}`, [{ calls: [ticket(c)] }, { text: 'done' }]])),
-  mixed: [{ calls: [{ tool: 'read_file', args: { path: 'README.md' } }] }, { calls: [...TICKET_CLASSES.map(ticket), { tool: 'write_file', args: { path: 'NOTE.md', content: '$TAG' } }] }, { text: 'done' }],
+  six: [{ calls: [{ tool: 'read_file', args: { path: 'README.md' } }] }, { calls: Object.values(CALLS) }, { text: 'done' }],
+  little: [{ calls: [CALLS.keyed] }, { text: 'done' }],
 };
 
-describe('a process that stands still', () => {
+describe('a process that stands still beyond its lease', () => {
   let scene: Scene;
   const others = new Map<ServiceName, ServiceHandle>();
+  const table = new CellTable('Accepted by the world, by place of the standstill and contract (requests that arrived, where more):');
   beforeAll(async () => { scene = await openScene({ scripts: SCRIPTS }); }, 180_000);
-  afterAll(() => scene?.close(), 60_000);
+  afterAll(async () => {
+    process.stdout.write(`${table.text()}\n`);
+    await scene?.close();
+  }, 60_000);
 
-  /** Arms a stop in the stack's own process, starts a run, and resolves when it stands still there. */
-  async function standsStill(service: ServiceName, name: Failpoint, nth: number, script: string) {
+  /** Arms a stop in the stack's own process, starts a run, and resolves when it stands still there and another has taken its place. */
+  async function standsStill(service: ServiceName, name: Failpoint, nth: number): Promise<{ started: Started; since: number }> {
     const other = others.get(service);
-    other?.pause(); // the armed one is to get this claim
+    other?.pause(); // the armed one is to get this work
     await arm(scene.stack, service, `${name}:stop@${nth}`);
-    const started = await scene.start(script);
+    const started = await scene.start('six');
     await until(() => scene.stack.service(service).handle.stderr().includes(`failpoint ${name}`) || undefined, { withinMs: 60_000, what: `${service} to stand still at ${name}` });
+    const since = performance.now();
     if (other === undefined) others.set(service, await replicaOf(scene.stack, service)); else other.resume();
-    return started;
+    return { started, since };
   }
-
   /** A whole run that nobody else can serve: when it has ended, the woken process has long been through what it held. */
-  async function goesThroughTheWoken(service: ServiceName, script: string): Promise<void> {
+  async function goesThroughTheWoken(service: ServiceName): Promise<void> {
     const other = others.get(service) as ServiceHandle;
     other.pause();
-    try { await scene.ended((await scene.start(script)).run, 60_000); } finally { other.resume(); }
+    try { await scene.ended((await scene.start('little')).run, 60_000); } finally { other.resume(); }
+  }
+  const arrivals = (s: Started): readonly string[] => WORLD_CLASSES.flatMap((c) => scene.tickets(c, s.tag).map((e) => `${c} ${e.what}`));
+
+  /** What the outside saw and the log says, when others had ended the run, and after the process came back. */
+  async function throughIt(service: ServiceName, name: Failpoint, nth: number): Promise<{ readonly before: readonly EventEnvelope[]; readonly started: Started }> {
+    const { started, since } = await standsStill(service, name, nth);
+    const before = await scene.ended(started.run, 60_000);
+    await until(() => performance.now() - since > LEASE_MS || undefined, { withinMs: LEASE_MS * 2, what: 'the lease to be over' });
+    const [seen, requests] = [arrivals(started), scene.wire(started.tag).length];
+    scene.stack.service(service).resume();
+    await goesThroughTheWoken(service);
+    expect(arrivals(started)).toEqual(seen);
+    expect(scene.wire(started.tag)).toHaveLength(requests);
+    const after = await scene.stack.waitFor(started.run, (l) => boundaryFaults(l).length === 0, 'what the woken one knows to be sealed', 20_000);
+    expect(await verdict(scene, started, after)).toEqual([]);
+    const found = KINDS.map((k) => [k, judgedCell(scene, started, after, k)] as const);
+    for (const [k, c] of found) table.add(`${name}, ${service}`, k, c);
+    expect(found.flatMap(([, c]) => c.wrong)).toEqual([]);
+    return { before, started };
   }
 
-  it.each(['neither', 'queryable', 'keyed'] as const)('[EFF-2] [EFF-4] [EFF-10] does not dispatch an attempt at a %s target when it wakes after its lease', async (c) => {
-    const started = await standsStill('effect-reconciler', 'effect.after-claim-before-dispatch', 1, `one-${c}`);
-    const log = await scene.ended(started.run, 60_000);
-    expect(ofType(log, 'effect.outcome-unknown').map((e) => e.data.cause)).toEqual(['CLAIM_EXPIRED']);
-    const before = scene.tickets(c, started.tag).length;
-    expect(before).toBe(c === 'keyed' ? 1 : 0); // a key lets the other one try again; nothing else does
-    scene.stack.service('effect-reconciler').resume();
-    await goesThroughTheWoken('effect-reconciler', `one-${c}`);
-    const after = await scene.stack.events(started.run);
-    expect(scene.tickets(c, started.tag)).toHaveLength(before);
-    expect(await verdict(scene, started, after)).toEqual([]);
-    const attempts = ofType(after, 'effect.attempt-started');
-    expect(new Set(attempts.map((e) => e.data.owner)).size).toBe(attempts.length);
+  it('[EFF-2] [EFF-4] [EFF-10] dispatches none of the attempts that it had claimed', async () => {
+    const { before, started } = await throughIt('effect-reconciler', 'effect.after-claim-before-dispatch', 2);
+    expect(ofType(before, 'effect.outcome-unknown').map((e) => e.data.cause)).toEqual(Array.from({ length: 6 }, () => 'CLAIM_EXPIRED'));
+    expect(arrivals(started).toSorted()).toEqual(['idempotent accepted', 'keyed accepted', 'read-only read']); // by the other one, where the contract lets it try again
+    const attempts = ofType(before, 'effect.attempt-started').slice(1);
+    expect(new Set(attempts.map((e) => e.data.owner)).size).toBe(2);
   }, 180_000);
 
-  it('[EFF-10] [EFF-2] does not send a model request when it wakes after its lease', async () => {
-    const started = await standsStill('provider-gateway', 'generation.after-claim-before-dispatch', 2, 'one-keyed-asked');
-    const log = await scene.ended(started.run, 60_000);
-    expect(ofType(log, 'generation.outcome-unknown').map((e) => e.data.cause)).toEqual(['CLAIM_EXPIRED']);
-    const requests = scene.wire(started.tag).length;
-    expect(requests).toBe(ofType(log, 'generation.started').length - 1);
-    scene.stack.service('provider-gateway').resume();
-    await goesThroughTheWoken('provider-gateway', 'one-keyed-asked');
-    expect(scene.wire(started.tag)).toHaveLength(requests);
-    const after = await scene.stack.events(started.run);
-    expect(await verdict(scene, started, after)).toEqual([]);
-    expect(scene.tickets('keyed-asked', started.tag).map((e) => e.what)).toEqual(['accepted']);
-  }, 180_000);
+  it.each<[Failpoint, ServiceName, number]>([
+    ['effect.after-dispatch-before-observation', 'effect-reconciler', 2], ['effect.after-observation', 'effect-reconciler', 2],
+    ['reactor.after-receive', 'policy-gate', 3], ['reactor.after-load', 'effect-reconciler', 4], ['reactor.after-decide', 'policy-gate', 4], ['reactor.after-append-before-ack', 'context-compiler', 2],
+    ['reactor.after-decide', 'effect-reconciler', 4], ['reactor.after-decide', 'provider-gateway', 3],
+  ])('[EFF-2] [EFF-4] [EFF-10] [RUN-4] changes nothing in the world when it wakes at %s (%s)', async (name, service, nth) => { await throughIt(service, name, nth); }, 180_000);
 
-  it('[SVC-1] [EFF-10] [RUN-1] two of each reacting service at once do everything once', async () => {
-    for (const service of REACTING) if (!others.has(service)) others.set(service, await replicaOf(scene.stack, service));
-    const runs = await Promise.all(Array.from({ length: 6 }, () => scene.start('mixed')));
-    const owners = new Set<string>();
-    for (const s of runs) {
-      const log = await scene.ended(s.run, 90_000);
-      expect(await verdict(scene, s, log)).toEqual([]);
-      for (const c of TICKET_CLASSES) expect(scene.tickets(c, s.tag).map((e) => e.what)).toEqual(['accepted']);
-      expect(scene.wire(s.tag)).toHaveLength(ofType(log, 'generation.started').length - ofType(log, 'generation.not-sent').length);
-      for (const e of [...ofType(log, 'effect.attempt-started'), ...ofType(log, 'generation.started')]) owners.add(e.data.owner);
-    }
-    expect(owners.size).toBeGreaterThan(2); // both replicas of at least one service took part
-  }, 240_000);
+  it.each<[Failpoint, number]>([
+    ['generation.after-claim-before-dispatch', 2], ['generation.after-dispatch-before-acceptance', 2], ['generation.after-acceptance', 2], ['generation.before-request-after-results', 3],
+  ])('[EFF-10] [EFF-2] sends no model request when it wakes at %s', async (name, nth) => {
+    const { before, started } = await throughIt('provider-gateway', name, nth);
+    const claimed = name === 'generation.after-claim-before-dispatch' || name === 'generation.after-dispatch-before-acceptance';
+    expect(ofType(before, 'generation.outcome-unknown').map((e) => e.data.cause)).toEqual(claimed ? ['CLAIM_EXPIRED'] : []);
+    expect(scene.wire(started.tag)).toHaveLength(ofType(before, 'generation.started').length - (name === 'generation.after-claim-before-dispatch' ? 1 : 0));
+  }, 180_000);
 });
