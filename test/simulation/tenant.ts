@@ -20,7 +20,7 @@ const CONTRACTS: { readonly [name: string]: EffectContract } = {
 const schema = { type: 'object', properties: { what: { type: 'string' }, note: { type: 'string' } }, required: ['what'] };
 const tool = (name: string, contract: EffectContract): ToolMapping => ({
   name, description: `does ${name}`, server: 'sim', schema, schemaDigest: digestOf(schema), mappingRevision: 1, contract, scopeFields: ['what'], target: `sim:${name}`,
-  connector: { kind: 'http', config: {} }, timeoutMs: TOOL_TIMEOUT_MS, argumentBytesMax: 10_000, outputBytesMax: 10_000, dataClass: 'internal', costUsdMicros: 10,
+  connector: { kind: 'http', config: contract.precondition === undefined ? {} : { precondition: { header: 'if-match', argument: contract.precondition } } }, timeoutMs: TOOL_TIMEOUT_MS, argumentBytesMax: 10_000, outputBytesMax: 10_000, dataClass: 'internal', costUsdMicros: 10,
 });
 export const TOOLS: readonly ToolMapping[] = Object.entries(CONTRACTS).map(([n, c]) => tool(n, c));
 export const registry = (without: readonly string[] = []): RegistryDocument => ({ tools: TOOLS.filter((t) => !without.includes(t.name)) });
