@@ -22,8 +22,8 @@ export interface Scene {
   readonly worlds: { readonly [C in WorldClass]: WorldEmulator };
   readonly workspace: WorkspaceRef;
   start(script: string, run?: Partial<NewRun>): Promise<Started>;
-  /** As the `api` user; tries again when another was faster. */
-  say(run: RunId, facts: readonly Fact[], contents?: readonly ReturnType<typeof contentOf>[]): Promise<void>;
+  /** As the `api` user, for this person; tries again when another was faster. */
+  say(run: RunId, facts: readonly Fact[], contents?: readonly ReturnType<typeof contentOf>[], person?: string): Promise<void>;
   finding(run: RunId, effect: string, verdict: 'happened' | 'did-not-happen', evidence: string): Promise<string>;
   /** Model requests of one run, in order of arrival: by their bodies. */
   wire(tag: string): readonly { readonly order: number; readonly body: string; readonly executed: boolean; readonly refused: number | undefined; readonly account: string | undefined; readonly model: string | undefined }[];
@@ -83,18 +83,19 @@ export async function openScene(o: SceneOptions): Promise<Scene> {
 }
 
 function sceneOf(stack: Stack, emulator: ProviderEmulator, worlds: Scene['worlds'], workspace: WorkspaceRef, close: () => Promise<void>): Scene {
-  const say: Scene['say'] = async (run, facts, contents = []) => {
-    const appendOnce = async (): Promise<true | undefined> => {
+  const say: Scene['say'] = async (run, facts, contents = [], person = 'operator') => {
+    const appendOnce = async (): Promise<{ readonly refused: string | null } | undefined> => {
       const { head } = await stack.store.loadRun(stack.tenant, runStream(run));
       const outcome = await stack.store.append({
-        tenant: stack.tenant, stream: runStream(run), expected: head.revision, appendId: randomUUID(), actor: { kind: 'person', id: 'operator' }, correlation: run, causation: null,
+        tenant: stack.tenant, stream: runStream(run), expected: head.revision, appendId: randomUUID(), actor: { kind: 'person', id: person }, correlation: run, causation: null,
         events: facts.map((f) => ({ ...f, eventId: randomUUID() })),
         contents: contents.map((c) => ({ ref: c.ref, salt: Buffer.from(c.salt).toString('base64'), body: Buffer.from(c.body).toString('base64') })),
       });
-      if (outcome.kind === 'refused') throw new Error(`${facts.map((f) => f.type).join(', ')} was refused: ${outcome.code}: ${outcome.message}`);
-      return outcome.kind === 'appended' ? true : undefined;
+      if (outcome.kind === 'refused') return { refused: `${facts.map((f) => f.type).join(', ')} was refused: ${outcome.code}: ${outcome.message}` };
+      return outcome.kind === 'appended' ? { refused: null } : undefined;
     };
-    await until(appendOnce, { withinMs: 10_000, everyMs: 10, what: 'a free moment of the run' });
+    const { refused } = await until(appendOnce, { withinMs: 10_000, everyMs: 10, what: 'a free moment of the run' });
+    if (refused !== null) throw new Error(refused);
   };
   return {
     stack, emulator, worlds, workspace, say, close,

@@ -38,6 +38,7 @@ export const CALLS: { readonly [K in ContractKind]: Call } = {
 
 const object = (properties: Record<string, Json>): Json => ({ type: 'object', properties, required: Object.keys(properties), additionalProperties: false });
 const TEXT = { type: 'string' };
+const TEXT_OR_NUMBER = { anyOf: [TEXT, { type: 'number' }] };
 
 export function toolsFor(urls: { readonly [C in WorldClass]: string }): ToolMapping[] {
   const made = (url: string, contract?: EffectContract): readonly ToolMapping[] => codingTools({ isolation: NO_COMMANDS, testCommand: ['true'], ticketsUrl: url, ...(contract === undefined ? {} : { ticketContract: contract }) });
@@ -55,7 +56,7 @@ export function toolsFor(urls: { readonly [C in WorldClass]: string }): ToolMapp
   const files = made(urls.queryable).filter((t) => t.connector.kind === 'workspace').map((t) => ({ ...t, timeoutMs: 3_000 })); // a claim on free work lasts as long as the work may
   return [
     ...files, ...[...TICKET_CLASSES, 'absent-never' as const].map(filing),
-    page('idempotent', 'Write one page; `version` is the one that it replaces.', { name: TEXT, text: TEXT, version: TEXT }, { method: 'PUT', precondition: { header: 'if-match', argument: 'version' }, finalRefusals: [412, 428] }),
+    page('idempotent', 'Write one page; `version` is the one that it replaces.', { name: TEXT, text: TEXT_OR_NUMBER, version: TEXT }, { method: 'PUT', precondition: { header: 'if-match', argument: 'version' }, finalRefusals: [412, 428] }),
     { ...page('read-only', 'Read one page.', { name: TEXT }, { method: 'GET' }), timeoutMs: 3_000 },
   ];
 }
