@@ -50,7 +50,7 @@ describe('an approval', () => {
   /** Model requests between a question and what was done about it: the model is not asked again for an approved call. */
   const askedMeanwhile = (l: readonly EventEnvelope[]): number => { const from = l.findIndex((e) => e.type === 'approval.requested'); const to = l.findIndex((e, i) => i > from && ['effect.observed', 'effect.denied'].includes(e.type)); return l.slice(from, to).filter((e) => e.type === 'generation.started').length; };
 
-  it.each([['reworded', 'neither', 'another message'], ['number-as-text', 'idempotent', 'a number as text']] as const)('[APP-2] [APP-3] [EFF-7] (R04) is for one call alone: %s at %s, %s, is asked about anew', async (script, c) => {
+  it.each([['reworded', 'neither', 'another message'], ['number-as-text', 'idempotent', 'a number as text']] as const)('[APP-2] [APP-3] [EFF-7] (R04) is for one call alone: %s at %s, %s, is asked about anew', async (script, c, _what) => {
     const s = await scene.start(script);
     const first = await asked(s);
     await decide(s, first);
