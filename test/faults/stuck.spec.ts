@@ -2,7 +2,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { fact, type EventEnvelope } from '@n17q/domain';
 import { geminiAccount, profilesOf, publishDocuments, until } from '@n17q/testing';
-import { LEASE_MS, ofType, openScene, SCENE_POLICY, settledAfter, type Scene, type Started } from './kit/scene.js';
+import { policyWith } from './kit/policies.js';
+import { LEASE_MS, ofType, openScene, settledAfter, type Scene, type Started } from './kit/scene.js';
 import { verdict } from './kit/verdict.js';
 
 const SCRIPTS = {
@@ -16,7 +17,7 @@ const SCRIPTS = {
 describe('a run whose tool call was cut in the middle', () => {
   let scene: Scene;
   beforeAll(async () => {
-    scene = await openScene({ scripts: SCRIPTS, stack: { policy: { ...SCENE_POLICY, rules: [{ id: 'writes', effect: 'ask', tools: ['write_file'], reason: 'somebody looks at writes' }] } } });
+    scene = await openScene({ scripts: SCRIPTS, stack: { policy: policyWith({ ask: ['write_file'] }) } });
   }, 180_000);
   afterAll(() => scene?.close(), 60_000);
   afterEach(() => { scene.worlds.neither.setMode({ reply: 'normal' }); scene.worlds.neither.release(); });
