@@ -2,6 +2,7 @@ export * from './json.js';
 export * from './ids.js';
 export * from './content.js';
 export * from './contract.js';
+export * from './hints.js';
 export * from './tool.js';
 export * from './provider.js';
 export * from './rules.js';

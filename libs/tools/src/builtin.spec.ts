@@ -37,9 +37,9 @@ describe('the coding tools', () => {
 
   it('[TOOL-1] a connector refuses a configuration that says read-only of a write', () => {
     const around = { workspaces: new Workspaces(new MemoryArtifactStore(), '/nonexistent'), isolation: { isolation: 'none', why: 'test' } as const, credentials: () => ({}) };
-    expect(() => connectorFor({ target: 'workspace', connector: { kind: 'workspace', config: { operation: 'write', readOnly: true } } }, around)).toThrow();
-    expect(() => connectorFor({ target: 'sandbox', connector: { kind: 'command', config: { command: [] } } }, around)).toThrow();
-    expect(() => connectorFor({ target: 'sandbox', connector: { kind: 'command', config: { command: ['x'], mounts: [{ from: '/a/../etc', at: '/x' }] } } }, around)).toThrow();
+    expect(() => connectorFor({ ...named('write_file'), connector: { kind: 'workspace', config: { operation: 'write', readOnly: true } } }, around)).toThrow();
+    expect(() => connectorFor({ ...named('run_tests'), connector: { kind: 'command', config: { command: [] } } }, around)).toThrow();
+    expect(() => connectorFor({ ...named('run_tests'), connector: { kind: 'command', config: { command: ['x'], mounts: [{ from: '/a/../etc', at: '/x' }] } } }, around)).toThrow();
   });
 });
 

@@ -13,4 +13,8 @@ export { isInsidePath, Manifest, type FileEntry, type FileState } from './worksp
 export type { ChangedPath, WorkspaceChange, WorkspaceConflict } from './workspace/workspace-ref.js';
 export { checkArguments, parseArguments, validateArguments, type ArgumentIssue, type ArgumentsOutcome } from './arguments.js';
 export { BUILTIN_ARGUMENTS, codingTools, type BuiltinTool, type CodingToolsOptions } from './builtin.js';
+export { McpConnector, type McpMapping } from './mcp/mcp-connector.js';
+export { DraftTrouble, mappingsFrom, type DraftOptions, type ServerDraft, type ToolDraft } from './mcp/mappings-from.js';
+export { McpServerConfig, McpToolConfig } from './mcp/mcp-config.js';
+export type { CredentialSecret, McpSurroundings } from './mcp/session.js';
 export { connectorFor, type ConnectorSurroundings } from './connectors.js';

@@ -48,7 +48,7 @@ const OWN: { readonly [S in ServiceName]: (s: Site) => Readonly<Record<string, s
   'checkpoint-sealer': (s) => ({ N17Q_ARTIFACTS_DIR: s.artifactsDir }),
   'context-compiler': (s) => ({ N17Q_ARTIFACTS_DIR: s.artifactsDir }),
   'policy-gate': () => ({}),
-  'effect-reconciler': (s) => ({ N17Q_ARTIFACTS_DIR: s.artifactsDir, N17Q_SCRATCH_DIR: s.scratchDir, N17Q_SCOPE_KEY: s.scopeKey, N17Q_TOOL_CREDENTIALS_DIR: s.toolCredentialsDir }),
+  'effect-reconciler': (s) => ({ N17Q_ARTIFACTS_DIR: s.artifactsDir, N17Q_SCRATCH_DIR: s.scratchDir, N17Q_SCOPE_KEY: s.scopeKey, N17Q_TOOL_CREDENTIALS_DIR: s.toolCredentialsDir, N17Q_ALLOW_TOOL_SERVERS: '1' }),
   'provider-gateway': (s) => ({ N17Q_ARTIFACTS_DIR: s.artifactsDir, N17Q_CREDENTIALS_DIR: s.credentialsDir, N17Q_CONTINUATION_KEY: s.continuationKey }),
   api: (s) => ({ N17Q_API_DATABASE_URL: s.databases.api, N17Q_ALLOW_LOCAL_REPOS: '1', N17Q_ARTIFACTS_DIR: s.artifactsDir, N17Q_SCRATCH_DIR: s.scratchDir, N17Q_API_TOKENS_FILE: s.tokensFile, N17Q_API_HOST: '127.0.0.1', N17Q_API_PORT: String(s.apiPort) }),
 };
