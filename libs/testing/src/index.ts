@@ -10,5 +10,6 @@ export {
   type Scenario, type ScenarioModule, type ScenarioRequest, type Script, type ScriptedCall, type ScriptedReply, type Step, type Strictness, type When,
 } from './provider-emulator/index.js';
 export * from './world-emulator/index.js';
+export * from './mcp-world/index.js';
 export { FIXTURE_BUG, FIXTURE_REPO_FILES, makeFixtureRepo } from './fixture-repo.js';
 export * from './stack/index.js';

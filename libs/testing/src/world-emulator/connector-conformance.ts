@@ -1,5 +1,5 @@
 /**
- * What every connector to an HTTP service must answer, for every behaviour of the world and every place where the line can be cut. Cases without a test
+ * What every connector to a service must answer, for every behaviour of the world and every place where the line can be cut. Cases without a test
  * runner; the judge is the world's ledger. A saboteur must fail the case of the promise that it breaks.
  *
  * Rows: EFF-2, EFF-3, EFF-5, EFF-9.
@@ -11,9 +11,11 @@ import type { Json } from '@n17q/domain';
 import type { Connector, ConnectorOutcome, DispatchRequest, QueryRequest } from '@n17q/tools';
 import type { WorldEmulator, WorldMode } from './world-emulator.js';
 
+/** A ticket service that misbehaves on demand, whatever it speaks. */
+export type ConformanceWorld = Pick<WorldEmulator, 'url' | 'setMode' | 'ledger'>;
 export interface ConnectorUnderTest {
-  readonly world: WorldEmulator;
-  /** A connector that files tickets at `baseUrl`, with key and query, and 422 as the only final refusal. */
+  readonly world: ConformanceWorld;
+  /** A connector that files tickets at `baseUrl`, with key and query, and with what `refuseStatus` 422 gives as the only final refusal. */
   connect(baseUrl: string): Connector;
 }
 export interface ConnectorCase { readonly title: string; readonly run: (under: ConnectorUnderTest) => Promise<void> }
@@ -68,7 +70,7 @@ export const CONNECTOR_CONFORMANCE: readonly ConnectorCase[] = [
   underMode('[EFF-3] says unknown when the reply does not come in time', { reply: 'hold' }, 'unknown', 1, { timeoutMs: 150 }),
   underMode('[EFF-3] says unknown for a server error, though the world accepted', { reply: 'fail-after-accepting' }, 'unknown', 1),
   underMode('[EFF-3] says unknown for a reply that is not what it says it is', { reply: 'garble' }, 'unknown', 1),
-  underMode('[EFF-3] says unknown for a reply beyond the bound', {}, 'unknown', 1, { outputBytesMax: 16 }),
+  underMode('[EFF-3] says unknown for a reply beyond the bound', { reply: 'huge' }, 'unknown', 1, { outputBytesMax: 16 }),
   {
     title: '[EFF-3] says not-sent when nobody listens',
     run: async ({ connect }) => {

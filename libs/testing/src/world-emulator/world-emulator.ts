@@ -34,6 +34,8 @@ export const WORLD_REPLIES = [
   'fail-after-accepting',
   /** Accept, then answer 200 with a body that is not the JSON that it says it is. */
   'garble',
+  /** Accept, then answer with a megabyte. */
+  'huge',
 ] as const;
 export type WorldReply = (typeof WORLD_REPLIES)[number];
 
@@ -183,6 +185,7 @@ class World {
       }
       case 'fail-after-accepting': return answer(res, 500, { error: 'something broke after the ticket was filed' });
       case 'garble': res.writeHead(200, { 'content-type': 'application/json' }).end('{"ticket":'); return;
+      case 'huge': return answer(res, 201, { filler: 'x'.repeat(1024 * 1024) });
       default: return answer(res, 201, body);
     }
   }

@@ -9,7 +9,7 @@ const MIB = 1024 * 1024;
 /** Until the call is written: the handshake and the list of tools. */
 export const BEFORE_CALL: InflowBounds = { messageBytesMax: 2 * MIB, totalBytesMax: 8 * MIB, messagesMax: 2_000 };
 /** Room for escapes, and for servers that say a result twice, as text and as structure. */
-export const afterCall = (outputBytesMax: number): InflowBounds => ({ messageBytesMax: 2 * outputBytesMax + 64 * 1024, totalBytesMax: 32 * MIB, messagesMax: 10_000 });
+export const afterCall = (outputBytesMax: number): InflowBounds => ({ messageBytesMax: 2 * outputBytesMax + 64 * 1024, totalBytesMax: 32 * MIB, messagesMax: 4_000 });
 
 /** Answers to what a server asks for; beyond them it gets none. */
 export const ANSWERS_MAX = 16;

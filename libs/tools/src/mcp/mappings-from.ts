@@ -41,7 +41,7 @@ const DESCRIPTION_BYTES_MAX = 3_500;
 /** Connects, lists, and leaves. Throws ZodError for a bad `server`, DraftTrouble when the server cannot be asked. */
 export async function mappingsFrom(server: z.input<typeof McpServerConfig>, options: DraftOptions): Promise<ServerDraft> {
   const config = McpServerConfig.parse(server);
-  const session = new McpSession({ server: config, around: options.around, outputBytesMax: 0, timeoutMs: options.connectTimeoutMs ?? CONNECT_MS, beforeFirstByte: () => false });
+  const session = new McpSession({ server: config, around: options.around, outputBytesMax: 0, timeoutMs: 0, connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_MS, beforeFirstByte: () => false });
   try {
     await session.connect();
     const listed = await session.tools();

@@ -23,6 +23,8 @@ import { jsonOf, resultReceipt, resultText } from './result-text.js';
 import { McpSession, type McpSurroundings } from './session.js';
 
 export type McpMapping = Pick<ToolMapping, 'connector' | 'target' | 'contract' | 'schemaDigest'>;
+/** Before the call is written nothing has happened yet, so a short call does not make a short connection. */
+const CONNECT_MS_MIN = 10_000;
 type Asked = Pick<DispatchRequest, 'timeoutMs' | 'outputBytesMax' | 'signal'>;
 
 export class McpConnector implements Connector {
@@ -109,7 +111,7 @@ export class McpConnector implements Connector {
   }
 
   #session(asked: Asked, beforeFirstByte: () => boolean): McpSession {
-    return new McpSession({ server: this.#config, around: this.around, beforeFirstByte, timeoutMs: asked.timeoutMs, outputBytesMax: asked.outputBytesMax, ...(asked.signal ? { signal: asked.signal } : {}) });
+    return new McpSession({ server: this.#config, around: this.around, beforeFirstByte, timeoutMs: asked.timeoutMs, connectTimeoutMs: Math.max(asked.timeoutMs, this.around.connectTimeoutMsMin ?? CONNECT_MS_MIN), outputBytesMax: asked.outputBytesMax, ...(asked.signal ? { signal: asked.signal } : {}) });
   }
 }
 

@@ -19,6 +19,8 @@ import { isAnswer, isToolCall, Stopped, type OneCall } from './one-call.js';
 export interface OnceFetchOptions {
   readonly call: OneCall;
   readonly inflow: Inflow;
+  /** The answer to the call is over, whole or not; what it brought is still on its way through the SDK, which does not tell when a stream ends without an answer. */
+  readonly callEnded: (cause: string) => void;
   /** Added to each request, as the credential says. */
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -32,13 +34,15 @@ export function onceFetch(options: OnceFetchOptions): FetchLike {
     const message: unknown = body === undefined ? undefined : JSON.parse(body);
     if (isAnswer(message) && ++answers > ANSWERS_MAX) return new Response(null, { status: 202 });
     return exchange(new URL(url), { method, body, headers: { ...Object.fromEntries(new Headers(init.headers)), ...options.headers }, ...(init.signal ? { signal: init.signal } : {}) },
-      isToolCall(message) ? () => options.call.admit() : () => undefined, options.inflow);
+      isToolCall(message) ? { admit: () => options.call.admit(), ended: options.callEnded } : NO_CALL, options.inflow);
   };
 }
 
+interface AsCall { readonly admit: () => void; readonly ended: (cause: string) => void }
+const NO_CALL: AsCall = { admit: () => undefined, ended: () => undefined };
 interface Outgoing { readonly method: string; readonly body: string | undefined; readonly headers: Readonly<Record<string, string>>; readonly signal?: AbortSignal }
 
-function exchange(url: URL, o: Outgoing, admit: () => void, inflow: Inflow): Promise<Response> {
+function exchange(url: URL, o: Outgoing, call: AsCall, inflow: Inflow): Promise<Response> {
   return new Promise((resolve, reject) => {
     const host = url.hostname.replace(/^\[|\]$/g, '');
     const isTls = url.protocol === 'https:';
@@ -52,7 +56,7 @@ function exchange(url: URL, o: Outgoing, admit: () => void, inflow: Inflow): Pro
     socket.once('close', () => { o.signal?.removeEventListener('abort', onAbort); reject(new Stopped('CLOSED')); });
     socket.on('error', (e: NodeJS.ErrnoException) => fail(new Stopped(e.code ?? e.message)));
     socket.once(isTls ? 'secureConnect' : 'connect', () => {
-      try { admit(); } catch (e) { return fail(e as Error); } // keeps F1: nothing awaits between this and req.end() below
+      try { call.admit(); } catch (e) { return fail(e as Error); } // keeps F1: nothing awaits between this and req.end() below
       const req = http.request({
         method: o.method, path: `${url.pathname}${url.search}`, createConnection: () => socket,
         headers: { ...o.headers, host: url.host, connection: 'close', 'accept-encoding': 'identity', ...(o.body === undefined ? {} : { 'content-length': String(Buffer.byteLength(o.body)) }) },
@@ -61,7 +65,7 @@ function exchange(url: URL, o: Outgoing, admit: () => void, inflow: Inflow): Pro
       req.on('response', (res) => {
         const status = res.statusCode ?? 0;
         if (status < 200 || (status >= 300 && status < 400)) return fail(new Stopped(`STATUS_${status}`)); // keeps F2
-        resolve(new Response([204, 205].includes(status) ? null : bodyOf(res, socket, inflow), { status, headers: headersOf(res) }));
+        resolve(new Response([204, 205].includes(status) ? null : bodyOf(res, socket, inflow, call.ended), { status, headers: headersOf(res) }));
       });
       req.end(o.body);
     });
@@ -74,7 +78,7 @@ function headersOf(res: http.IncomingMessage): Headers {
   return headers;
 }
 
-function bodyOf(res: http.IncomingMessage, socket: net.Socket, inflow: Inflow): ReadableStream<Uint8Array> {
+function bodyOf(res: http.IncomingMessage, socket: net.Socket, inflow: Inflow, ended: (cause: string) => void): ReadableStream<Uint8Array> {
   const events = /^text\/event-stream\b/i.test(res.headers['content-type'] ?? '');
   const lines = new BlankLines();
   return new ReadableStream<Uint8Array>({
@@ -84,6 +88,7 @@ function bodyOf(res: http.IncomingMessage, socket: net.Socket, inflow: Inflow): 
         if (!open) return;
         open = false;
         c.error(new Stopped(cause));
+        ended(cause);
         socket.destroy();
       };
       res.on('data', (chunk: Buffer) => {
@@ -101,6 +106,7 @@ function bodyOf(res: http.IncomingMessage, socket: net.Socket, inflow: Inflow): 
         open = false;
         inflow.messageEnded();
         c.close();
+        ended('NO_ANSWER');
       });
     },
     pull: () => { res.resume(); },

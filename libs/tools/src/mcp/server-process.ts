@@ -139,6 +139,7 @@ export class ServerProcess implements Transport {
     try {
       message = deserializeMessage(line);
     } catch (e) {
+      if (this.options.call.written && line.startsWith('{')) this.options.fail('RESPONSE_MALFORMED'); // what should have been the answer will not come again
       this.onerror?.(e instanceof Error ? e : new Error(String(e))); // keeps P2: no message, so it answers nothing
       return;
     }

@@ -25,13 +25,17 @@ export interface McpSurroundings {
   readonly secrets?: CredentialSecret;
   /** Whether this process starts servers. They run with its rights and whoever may change the registry chooses them, so it is the operator who says yes. */
   readonly mayStartServers?: boolean;
+  /** The least time that connecting gets, however short the call may take; a server that must be started first takes a while on a busy machine. */
+  readonly connectTimeoutMsMin?: number;
 }
 
 export interface SessionOptions {
   readonly server: McpServerConfig;
   readonly around: McpSurroundings;
   readonly outputBytesMax: number;
-  /** For connecting and listing, and then once more from the write of the call on. */
+  /** For connecting and listing. */
+  readonly connectTimeoutMs: number;
+  /** From the write of the call on. */
   readonly timeoutMs: number;
   readonly beforeFirstByte: () => boolean;
   readonly signal?: AbortSignal;
@@ -41,6 +45,8 @@ const NAME = { name: 'n17q', version: '0.1.0' };
 /** How long a silent server is asked for the newer protocol before the older handshake is tried. */
 const PROBE_MS_MAX = 5_000;
 const PAGES_MAX = 16;
+/** From the end of a call's answer until the answer is taken for missing. */
+const LAST_WORDS_MS_MAX = 250;
 const GOODBYE_MS_MAX = 500;
 /** The session's own clock stops first. */
 const NEVER_MS = 2_147_483_000;
@@ -58,7 +64,7 @@ export class McpSession {
   constructor(readonly options: SessionOptions) {
     this.call = new OneCall(options.beforeFirstByte, () => this.#written());
     this.#inflow = new Inflow((cause) => this.#fail(cause));
-    this.#timer = setTimeout(() => this.#fail('CONNECT_TIMEOUT'), options.timeoutMs);
+    this.#timer = setTimeout(() => this.#fail('CONNECT_TIMEOUT'), options.connectTimeoutMs);
     if (options.signal?.aborted) this.#fail('ABORTED');
     options.signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
@@ -138,7 +144,7 @@ export class McpSession {
   async #connectTo(server: Extract<McpServerConfig, { transport: 'http' }>): Promise<void> {
     const headers = server.credential === undefined ? {} : this.#headers(server.credential);
     this.#http = new StreamableHTTPClientTransport(new URL(server.url), {
-      fetch: onceFetch({ call: this.call, inflow: this.#inflow, headers }),
+      fetch: onceFetch({ call: this.call, inflow: this.#inflow, headers, callEnded: (cause) => void setTimeout(() => this.#fail(cause), LAST_WORDS_MS_MAX).unref() }),
       reconnectionOptions: { maxRetries: 0, initialReconnectionDelay: 1, maxReconnectionDelay: 1, reconnectionDelayGrowFactor: 1 },
     });
     await this.#newClient('auto', NEVER_MS).connect(this.#http, ASK);
@@ -149,7 +155,7 @@ export class McpSession {
       const running = new ServerProcess({ command: server.command, cwd: server.cwd, env, call: this.call, inflow: this.#inflow, fail: (cause) => this.#fail(cause) });
       this.#process = running;
       try {
-        return await this.#newClient(mode, Math.min(PROBE_MS_MAX, Math.ceil(this.options.timeoutMs / 3))).connect(running, ASK);
+        return await this.#newClient(mode, Math.min(PROBE_MS_MAX, Math.ceil(this.options.connectTimeoutMs / 3))).connect(running, ASK);
       } catch (e) {
         await running.close();
         if (mode === 'legacy' || running.pid === null || this.#stop.signal.aborted) throw e; // keeps S2
