@@ -57,7 +57,7 @@ export class ScriptedRun {
 
   created() {
     const goal = contentOf(text(100), 'input');
-    return { writer: 'api', contents: [goal], facts: [fact('run.created', { goal: goal.ref, title: 'a scripted run', retention: 'standard', world: { kind: 'real' }, budget: GRANT, constraints: [], tools: [], workspace: null, whenDone: 'await-input', changePolicy: 'allow' })] };
+    return { writer: 'api', contents: [goal], facts: [fact('run.created', { goal: goal.ref, title: 'a scripted run', retention: 'standard', world: { kind: 'real' }, budget: GRANT, constraints: [], tools: [], workspace: null, whenDone: 'await-input', changePolicy: 'allow', onBehalfOf: null, wallMs: null })] };
   }
   seal() {
     const s = this.state;
@@ -67,7 +67,7 @@ export class ScriptedRun {
     return { writer: 'checkpoint-sealer', facts: [fact('checkpoint.sealed', { checkpoint, version: 1, cut: s.revision, boundaries: s.boundary, manifest: sha256(manifest), previous: s.checkpoint?.checkpoint ?? null })], checkpoint: { checkpoint, manifest } };
   }
   permit(subject, facts) {
-    return { permit: `permit-${randomUUID()}`, subject, seenRevision: this.state.revision + facts, tenant: this.revisions, expiresAt: this.now + FAR_MS, world: { kind: 'real' } };
+    return { permit: `permit-${randomUUID()}`, subject, seenRevision: this.state.revision + facts, tenant: this.revisions, expiresAt: this.now + FAR_MS, world: { kind: 'real' }, grounds: { revision: this.state.revision, at: this.now, by: ['allow'], met: [] } };
   }
   /** Reserves; the first time (or always, if this run is to draw) a slice of the tenant's account comes with it. */
   reserve(what, amounts) {
@@ -159,7 +159,7 @@ function intend(r, call) {
     writer: 'effect-reconciler', contents: [args],
     facts: [fact('effect.intended', {
       effect: `eff-${sha256(call.call).slice(0, 32)}`, call: call.call, generation: call.generation, tool: 'post', mapping: MAPPING, contract: CONTRACT, scope: { target: 'http://127.0.0.1:1', fields: { item: sha256(call.call) } }, args: args.ref,
-      subject: sha256(args.ref.commitment), key: `n17q-${sha256(call.call).slice(32)}`, world: { kind: 'real' }, amounts: { usd_micros: 0, tokens: 0, calls: 1 },
+      subject: sha256(args.ref.commitment), key: `n17q-${sha256(call.call).slice(32)}`, world: { kind: 'real' }, amounts: { usd_micros: 0, tokens: 0, calls: 1 }, dataClass: 'internal',
     })],
   };
 }

@@ -9,7 +9,7 @@ import { ServiceLog, type StoreAccess } from '@n17q/event-log';
 import type { Prng } from './prng.js';
 import type { Owner, Scheduler } from './scheduler.js';
 import type { SimulatedStore } from './store.js';
-import { policy, profiles, registry, TENANT, TOOLS } from './tenant.js';
+import { ALLOW, ASKS, FORBIDS, policy, profiles, registry, TENANT, TOOLS } from './tenant.js';
 import type { World } from './world.js';
 
 const OLGA: Actor = { kind: 'person', id: 'olga' };
@@ -51,7 +51,7 @@ export class People {
     this.runs.push(o.run);
     await this.say(o.run, IVAN, (s) => (s.status !== 'new' ? null : {
       facts: [
-        fact('run.created', { goal: goal.ref, title: o.run, retention: o.retention, world: { kind: 'real' }, budget: o.budget, constraints: ['be careful'], tools: o.tools, workspace: null, whenDone: o.whenDone, changePolicy: o.changePolicy }),
+        fact('run.created', { goal: goal.ref, title: o.run, retention: o.retention, world: { kind: 'real' }, budget: o.budget, constraints: ['be careful'], tools: o.tools, workspace: null, whenDone: o.whenDone, onBehalfOf: null, wallMs: null, changePolicy: o.changePolicy }),
         fact('input.received', { text: goal.ref }),
       ],
       contents: [goal],
@@ -103,7 +103,7 @@ export class People {
   }
 
   changePolicy(): Promise<AppendOutcome> {
-    const rules = this.rng.pick([[], [], [{ id: 'r1', effect: 'ask' as const, tools: ['mail', 'put'], reason: 'a person decides' }], [{ id: 'r2', effect: 'forbid' as const, tools: ['pay'], reason: 'not today' }]]);
+    const rules = this.rng.pick([ALLOW, ALLOW, `${ALLOW}\n${ASKS}`, `${ALLOW}\n${FORBIDS}`]);
     return this.publish('policy', fact('policy.published', policy(rules)));
   }
   changeRegistry(): Promise<AppendOutcome> {

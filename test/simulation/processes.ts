@@ -14,6 +14,7 @@ import { sealRun } from '../../apps/checkpoint-sealer/src/seal-run.js';
 import { compileRun } from '../../apps/context-compiler/src/compile-run.js';
 import { reconciler } from '../../apps/effect-reconciler/src/reconcile-run.js';
 import { judgeRun } from '../../apps/policy-gate/src/judge-run.js';
+import { RuleSets } from '../../apps/policy-gate/src/rule-sets.js';
 import { gateway } from '../../apps/provider-gateway/src/generate-run.js';
 import { sealingWith } from '../../apps/provider-gateway/src/sealing.js';
 import type { Model } from './model.js';
@@ -32,6 +33,9 @@ export interface ProcessSabotage {
   readonly react?: (service: Reactor, own: React, log: ServiceLog, around: Around, owner: Owner) => React;
   readonly monotonicMs?: (own: () => number) => () => number;
 }
+
+/** Compiled rules hold nothing of a process. */
+const RULES = new RuleSets();
 
 export class Process {
   readonly owner: Owner;
@@ -56,7 +60,7 @@ export class Process {
     switch (this.service) {
       case 'checkpoint-sealer': return sealRun(log);
       case 'context-compiler': return compileRun(log, common.keep);
-      case 'policy-gate': return judgeRun(log);
+      case 'policy-gate': return judgeRun(log, { ruleSets: RULES, hook: () => Promise.resolve({ answer: 'allow', reason: '' }) });
       case 'effect-reconciler': return reconciler({ ...common, register, validate: validateArguments, scopeSalt: (t) => `salt of ${t}`, connector: (t) => { const c = world.connector(this.owner, t); return sabotage.connector?.(c, t) ?? c; } }).run;
       case 'provider-gateway': {
         const adapter = model.adapter(this.owner);

@@ -55,6 +55,7 @@ export class SimulatedStore {
       append: (r) => this.append(process, service, r),
       loadRun: (t, s, after) => ask(`loads ${s}`, () => this.port.loadRun(t, s, after)),
       decisionView: (q) => ask(`views ${q.stream}`, () => this.port.decisionView(q)),
+      readEvents: (t, s, after, limit) => ask(`reads ${s}`, () => this.port.readEvents(t, s, after, limit)),
       contents: (t, c) => ask('reads contents', () => this.port.contents(t, c, { reader: service })),
     };
     return this.sabotage.access?.(own) ?? own;

@@ -25,10 +25,13 @@ const tool = (name: string, contract: EffectContract): ToolMapping => ({
 export const TOOLS: readonly ToolMapping[] = Object.entries(CONTRACTS).map(([n, c]) => tool(n, c));
 export const registry = (without: readonly string[] = []): RegistryDocument => ({ tools: TOOLS.filter((t) => !without.includes(t.name)) });
 
-export const policy = (rules: PolicyDocument['rules'] = []): PolicyDocument => ({
-  rules, permitLifeMs: 4000, leaseMs: LEASE_MS, attemptsMax: 4, looksMax: 12, approvalLifeMs: 60_000, slice: { usd_micros: 200_000, tokens: 40_000, calls: 4 }, findingRoles: ['operator'], approverRoles: ['operator'], fourEyes: false,
+export const ALLOW = '@id("allow") permit (principal, action, resource);';
+export const ASKS = '@id("asks") @reason("a person decides") forbid (principal, action in N17Q::Action::"call", resource) when { ["mail", "put"].contains(resource.name) } unless { context.approved };';
+export const FORBIDS = '@id("forbids") @reason("not today") forbid (principal, action in N17Q::Action::"call", resource) when { resource.name == "pay" };';
+export const policy = (rules: string = ALLOW): PolicyDocument => ({
+  rules, hook: null, raiseRoles: ['operator'], observationAgeMsMax: 60_000, permitLifeMs: 4000, leaseMs: LEASE_MS, attemptsMax: 4, looksMax: 12, approvalLifeMs: 60_000, slice: { usd_micros: 200_000, tokens: 40_000, calls: 4 }, findingRoles: ['operator'], approverRoles: ['operator'], fourEyes: false,
 });
 const account = (name: string) => ({ account: name, provider: 'simulated', adapter: 'simulated', endpoint: 'http://model.invalid', scope: name, models: [{ model: `model-of-${name}`, profile: PROFILE, usdMicrosPer1kInput: 10, usdMicrosPer1kOutput: 20 }] });
 export const routeOf = (name: string): Route => ({ account: name, provider: 'simulated', adapter: 'simulated', model: `model-of-${name}` });
 export const profiles = (accounts: readonly string[]): ProfilesDocument => ({ accounts: accounts.map(account), preference: accounts.map(routeOf) });
-export const roles: RolesDocument = { people: [{ person: 'olga', roles: ['operator'] }, { person: 'ivan', roles: ['reader'] }] };
+export const roles: RolesDocument = { people: [{ person: 'olga', roles: ['operator'] }, { person: 'ivan', roles: ['reader'] }], delegations: [] };

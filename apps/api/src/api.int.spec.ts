@@ -282,8 +282,8 @@ describe('the client', () => {
     const view = await client.run(run);
     expect(new TextDecoder().decode(await client.content(run, view.goal?.ref.commitment ?? ''))).toBe('By the client');
     const before = await client.document('roles');
-    await expect(client.publish('roles', { people: [] }, { ifRevision: before.revision + 1 })).rejects.toMatchObject({ code: 'PRECONDITION_FAILED', facts: { revision: before.revision } });
-    expect((await client.publish('roles', { people: [] }, { ifRevision: before.revision })).revision).toBe(before.revision + 1);
+    await expect(client.publish('roles', { people: [], delegations: [] }, { ifRevision: before.revision + 1 })).rejects.toMatchObject({ code: 'PRECONDITION_FAILED', facts: { revision: before.revision } });
+    expect((await client.publish('roles', { people: [], delegations: [] }, { ifRevision: before.revision })).revision).toBe(before.revision + 1);
     await expect(client.diff(run)).rejects.toBeInstanceOf(N17qProblem);
     expect(await client.ready()).toBe(true);
     expect((await client.listRuns({ limit: 1 })).runs).toHaveLength(1);

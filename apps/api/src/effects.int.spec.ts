@@ -20,7 +20,7 @@ beforeAll(async () => {
   sandbox = await openSandbox({ nats: { configText: configFor(passwords) }, postgres: true });
   stack = await openStack(sandbox, passwords, { N17Q_ALLOW_LOCAL_REPOS: '1' });
   for (const s of ['checkpoint-sealer', 'context-compiler', 'policy-gate', 'provider-gateway', 'effect-reconciler'] as const) logs.set(s, new ServiceLog(new BusStore(await stack.bus(s), s), null));
-  const policy = { rules: [], permitLifeMs: 60_000, leaseMs: 60_000, attemptsMax: 3, looksMax: 3, approvalLifeMs: 60_000, slice: NOTHING, findingRoles: ['operator'], approverRoles: ['operator'], fourEyes: false };
+  const policy = { rules: '@id("allow") permit (principal, action, resource);', hook: null, raiseRoles: [], observationAgeMsMax: 0, permitLifeMs: 60_000, leaseMs: 60_000, attemptsMax: 3, looksMax: 3, approvalLifeMs: 60_000, slice: NOTHING, findingRoles: ['operator'], approverRoles: ['operator'], fourEyes: false };
   expect((await stack.call('PUT', '/v1/tenant/policy', { as: 'eve', body: policy })).status).toBe(200);
   expect((await stack.call('PUT', '/v1/tenant/roles', { as: 'eve', body: { people: [{ person: 'eve', roles: ['operator'] }] } })).status).toBe(200);
 }, 90_000);
@@ -43,7 +43,7 @@ async function seal(run: RunId): Promise<void> {
 }
 async function permit(run: RunId, subject: string): Promise<Permit> {
   const s = await (logs.get('policy-gate') as ServiceLog).state(TENANT, run);
-  return { permit: randomUUID(), subject, seenRevision: s.revision, tenant: { policy: 1, registry: 0, profiles: 0, roles: 1 }, expiresAt: Date.now() + 60_000, world: { kind: 'real' } };
+  return { permit: randomUUID(), subject, seenRevision: s.revision, tenant: { policy: 1, registry: 0, profiles: 0, roles: 1 }, expiresAt: Date.now() + 60_000, world: { kind: 'real' }, grounds: { revision: s.revision, at: 1, by: [], met: [] } };
 }
 
 /** The relay of one turn, up to an effect of contract *neither* whose reply never came. */
@@ -63,7 +63,7 @@ async function runWithUnknown(): Promise<{ run: string; effect: string; continua
   await by('provider-gateway', run, [fact('generation.accepted', { generation: 'g1', attempt: 'ga1', output: output.ref, finish: 'stop', calls: [{ call: 'c1', tool: 'file_ticket', args: args.ref }], continuations: [{ handle: 'h1', partIndex: 0, placement: 'side', sealed: sealed.ref, exact: digestOf('x') }], recoverable: 'exact', why: '', usage: { native: {} }, spent: null })], { contents: [output, args, sealed] });
   await seal(run);
   const intent = digestOf('intent');
-  await by('effect-reconciler', run, [fact('effect.intended', { effect: 'e1', call: 'c1', generation: 'g1', tool: 'file_ticket', mapping: { registryRevision: 1, mappingRevision: 1, server: 'tickets', schemaDigest: digestOf('schema') }, contract: { kind: 'neither' }, scope: { target: 'tickets', fields: { run: digestOf(run) } }, args: args.ref, subject: intent, key: 'k1', world: { kind: 'real' }, amounts: NOTHING })]);
+  await by('effect-reconciler', run, [fact('effect.intended', { effect: 'e1', call: 'c1', generation: 'g1', tool: 'file_ticket', mapping: { registryRevision: 1, mappingRevision: 1, server: 'tickets', schemaDigest: digestOf('schema') }, contract: { kind: 'neither' }, scope: { target: 'tickets', fields: { run: digestOf(run) } }, args: args.ref, subject: intent, key: 'k1', world: { kind: 'real' }, amounts: NOTHING, dataClass: 'internal' })]);
   await by('policy-gate', run, [fact('budget.reserved', { reservation: 'r2', for: 'effect', amounts: NOTHING, drawn: NOTHING }), fact('effect.permitted', { effect: 'e1', attemptNumber: 1, siblings: [], reservation: 'r2', approval: null, ...(await permit(run, intent)) })]);
   await seal(run);
   const p = (await (logs.get('effect-reconciler') as ServiceLog).state(TENANT, run)).effects['e1']?.permit?.permit ?? '';
@@ -92,7 +92,7 @@ describe('an effect of unknown outcome', () => {
 
     await seal(run);
     const gate = logs.get('policy-gate') as ServiceLog;
-    const facts = judge(await gate.view(TENANT, run), { id: (kind) => `${kind}-${randomUUID()}`, digest: digestOf });
+    const facts = judge({ ...(await gate.view(TENANT, run)), args: new Map(), hooked: new Map() }, { id: (kind) => `${kind}-${randomUUID()}`, digest: digestOf, rules: () => ({ kind: 'allow', by: [], reasons: [] }) });
     expect(facts.map((f) => f.type)).toContain('finding.accepted');
     await by('policy-gate', run, facts);
     await by('effect-reconciler', run, applyFindings(await gate.state(TENANT, run)));

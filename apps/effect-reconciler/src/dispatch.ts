@@ -9,7 +9,8 @@
  * Rows: EFF-2, EFF-3, EFF-4, EFF-10.
  */
 import { randomUUID } from 'node:crypto';
-import { clip, fact, isConsequential, recordOutcome, startable, toolNamed, type AttemptId, type DecisionView, type Effect, type Fact, type Json, type Outcome, type RunId, type TenantId, type ToolMapping, type WorkspaceRef } from '@n17q/domain';
+import { sha256 } from '@n17q/contracts';
+import { clip, excerptOf, fact, identityOf, isConsequential, recordOutcome, startable, toolNamed, type AttemptId, type ContentRef, type DecisionView, type Effect, type EventData, type Fact, type Json, type Outcome, type RunId, type TenantId, type ToolMapping, type WorkspaceRef } from '@n17q/domain';
 import { decideAgain, NOT_STARTED, persistently } from '@n17q/event-log';
 import { failpoint } from '@n17q/platform';
 import type { Connector, ConnectorOutcome } from '@n17q/tools';
@@ -20,7 +21,7 @@ const DISPATCH_SHARE = 0.5;
 /** How long an outcome that only this process knows is offered to a store that does not answer. */
 const OUTCOME_KEPT_MS = 30 * 60_000;
 
-export interface Claim { readonly effect: Effect; readonly tool: ToolMapping; readonly attempt: AttemptId; readonly mayDispatchUntil: number; readonly workspace: WorkspaceRef | null }
+export interface Claim { readonly tenant: TenantId; readonly effect: Effect; readonly tool: ToolMapping; readonly attempt: AttemptId; readonly mayDispatchUntil: number; readonly workspace: WorkspaceRef | null }
 
 /** Where repeating is free nobody is in a hurry to look, so the whole call may pass; elsewhere others may look as soon as the policy's lease is over. */
 const leaseFor = (t: ToolMapping, leaseMs: number): number => (isConsequential(t.contract) ? leaseMs : leaseMs + t.timeoutMs);
@@ -44,7 +45,7 @@ export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Cla
     for (const { effect, tool } of pick(v, startable(v.state, v.now).filter((e) => only === undefined || e.effect === only))) {
       if (effect.permit === null) continue;
       const attempt = randomUUID();
-      claims.push({ effect, tool, attempt, mayDispatchUntil: begun + leaseMs * DISPATCH_SHARE, workspace: v.state.workspace });
+      claims.push({ tenant, effect, tool, attempt, mayDispatchUntil: begun + leaseMs * DISPATCH_SHARE, workspace: v.state.workspace });
       facts.push(fact('effect.attempt-started', { effect: effect.effect, attempt, attemptNumber: effect.attempts.length + 1, owner: p.incarnation, permit: effect.permit.permit, leaseMs: leaseFor(tool, leaseMs), dispatchBy: Math.floor(v.now + leaseMs * DISPATCH_SHARE) }));
     }
     return { facts };
@@ -99,12 +100,29 @@ async function record(p: ReconcilerPorts, tenant: TenantId, run: RunId, c: Claim
     case 'refused': outcome = { kind: 'refused', cause: o.cause, text: await keep(o.text, 'tool-result', plain) }; break;
     case 'not-sent': case 'unknown': outcome = o; break;
   }
+  const source = await sourceOf(p, c, o, outcome, keep);
   if (o.kind === 'observed' && o.files !== undefined) { const { tree } = o.files.workspace; await persistently(() => p.register(tenant, run, tree), OUTCOME_KEPT_MS, (e) => p.onTrouble(`workspace of ${c.attempt}`, e), p.log.pause); }
   const done = await persistently(() => decideAgain(p.log, () => p.log.state(tenant, run), (s) => s, (s) => {
     const facts = [...recordOutcome(s, c.effect.effect, c.attempt, outcome, p.log.now())];
     if (facts.length > 0 && o.kind === 'observed' && o.files !== undefined) facts.push(fact('workspace.changed', { effect: c.effect.effect, workspace: o.files.workspace, previous: s.workspace?.tree.commitment ?? null, summary: o.files.summary }));
+    if (facts.length > 0 && source !== null && Object.hasOwn(s.effects, c.effect.effect)) facts.push(fact('source.observed', source));
     if (o.kind === 'refused' && o.conflict !== undefined) facts.push(fact('workspace.conflicted', { effect: c.effect.effect, found: clip(JSON.stringify(o.conflict), 2000) }));
     return { facts, contents };
   }), OUTCOME_KEPT_MS, (e) => p.onTrouble(`outcome of ${c.attempt}`, e), p.log.pause);
   if (done.kind === 'refused') throw new Error(`the store refused the outcome of ${c.attempt}: ${done.outcome.code}: ${done.outcome.message}`);
+}
+
+type KeepText = (text: string, cls: 'tool-result', media: string) => Promise<ContentRef>;
+/** Of a tool whose results are sources: what was retrieved, or what is missing now and why (SRC-1, SRC-2). What was not sent retrieved nothing and is tried again. */
+async function sourceOf(p: ReconcilerPorts, c: Claim, o: ConnectorOutcome, outcome: Outcome, keep: KeepText): Promise<EventData['source.observed'] | null> {
+  const { source } = c.tool;
+  if (source === undefined || o.kind === 'not-sent') return null;
+  const whole = o.kind === 'observed' && outcome.kind === 'observed' && o.ok && o.partial !== true ? outcome.text : null;
+  const gap = whole !== null ? null : o.kind === 'observed' ? (o.ok ? 'LARGER_THAN_KEPT: only a part of it was kept' : 'RETRIEVAL_FAILED: it answered with a failure') : clip(`NOT_RETRIEVED: ${o.cause}`, 900);
+  const excerpt = await keep(excerptOf(o.kind === 'observed' || o.kind === 'refused' ? o.text : o.cause), 'tool-result', 'text/plain; charset=utf-8');
+  const args = JSON.parse((await p.log.texts(c.tenant, [c.effect.args])).get(c.effect.args.commitment) as string) as Json;
+  return {
+    source: `src-${sha256(`${c.effect.effect} ${c.attempt}`).slice(0, 32)}`, effect: c.effect.effect, identity: identityOf(source.identity, args), retrievedAt: p.log.now(), scope: c.effect.scope,
+    content: whole, excerpt, required: source.required, replay: whole === null ? 'live' : 'recording', gap,
+  };
 }

@@ -33,6 +33,6 @@ async function record(p: ReconcilerPorts, s: RunState, registryRevision: number,
   const holds = holdsOf(c.tool);
   return fact('effect.intended', {
     effect, call: c.call.call, generation: c.call.generation, tool: c.tool.name, mapping, contract: c.tool.contract, scope: scopeOf(c.tool, c.args, (text) => digestOf([salt, text])), args: args.ref, subject,
-    key: `n17q-${sha256(`${s.tenant} ${s.run} ${c.call.call}`).slice(32)}`, world: s.world, amounts: { usd_micros: c.tool.costUsdMicros, tokens: 0, calls: 1 }, ...(holds === undefined ? {} : { holds }),
+    key: `n17q-${sha256(`${s.tenant} ${s.run} ${c.call.call}`).slice(32)}`, world: s.world, amounts: { usd_micros: c.tool.costUsdMicros, tokens: 0, calls: 1 }, dataClass: c.tool.dataClass, ...(holds === undefined ? {} : { holds }), ...(c.tool.connector.kind === 'command' ? { command: true as const } : {}),
   });
 }

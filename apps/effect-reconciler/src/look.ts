@@ -1,15 +1,24 @@
 /** Asks the world about an effect of unknown outcome, under its look permit, and records what it said. Looking is not repeating. Rows: EFF-5, POL-5. */
-import { recordLook, toolNamed, type DecisionView, type Effect, type Json, type Look } from '@n17q/domain';
+import { recordLook, stillMapped, toolNamed, type DecisionView, type Effect, type Json, type Look, type ToolMapping } from '@n17q/domain';
 import { decideAgain } from '@n17q/event-log';
 import type { LookOutcome } from '@n17q/tools';
 import type { ReconcilerPorts } from './ports.js';
 
 export const lookable = (v: DecisionView): readonly Effect[] => Object.values(v.state.effects).filter((e) => e.stage === 'unknown' && e.lookPermit !== null && e.lookPermit.expiresAt > v.now);
 
+/** As today's registry has it, if it is the same tool still; else as it was when the effect was intended, or as a person migrated it (TOOL-3, TOOL-5). */
+async function toolToAsk(p: ReconcilerPorts, v: DecisionView, e: Effect): Promise<ToolMapping | undefined> {
+  const named = e.migrated ?? { tool: e.tool, mapping: e.mapping };
+  const now = v.tenant.registry;
+  const today = now === null ? undefined : toolNamed({ revision: now.revision, tools: now.document.tools }, named.tool);
+  if (today !== undefined && stillMapped(today, named.mapping) && (e.migrated !== null || today.target === e.scope.target)) return today;
+  const pinned = await p.log.registryAt(v.state.tenant, named.mapping.registryRevision);
+  return pinned === null ? undefined : toolNamed({ revision: named.mapping.registryRevision, tools: pinned.tools }, named.tool);
+}
+
 async function ask(p: ReconcilerPorts, v: DecisionView, e: Effect): Promise<LookOutcome> {
-  const registry = v.tenant.registry;
-  const tool = registry === null ? undefined : toolNamed({ revision: registry.revision, tools: registry.document.tools }, e.tool);
-  if (tool === undefined || tool.server !== e.mapping.server || tool.target !== e.scope.target) return { kind: 'cannot-tell', cause: 'the server or target that the effect went to is no longer configured' };
+  const tool = await toolToAsk(p, v, e);
+  if (tool === undefined) return { kind: 'cannot-tell', cause: 'the registry no longer tells how the effect was sent' };
   const connector = p.connector(tool);
   if (connector?.query === undefined) return { kind: 'cannot-tell', cause: 'its connector cannot ask' };
   const args = JSON.parse((await p.log.texts(v.state.tenant, [e.args])).get(e.args.commitment) as string) as Json;

@@ -30,6 +30,8 @@ export const newRun = o({
   tools: z.array(word).max(100).default([]).describe('Names of registered tools that the run is offered; empty: all.'),
   repo: z.string().min(1).max(4096).startsWith('/').optional().describe('Absolute path of a git repository on the server\'s machine. It is only read; work happens on a clone. Needs N17Q_ALLOW_LOCAL_REPOS=1 there.'),
   whenDone: z.enum(['end', 'await-input']).default('end'),
+  onBehalfOf: word.optional().describe('For whom it is asked: a person who has delegated this to the caller. Default: for the caller.'),
+  wallMs: z.number().int().min(1000).max(31_536_000_000).optional().describe('How long the run may be at work, waits for people left out. Default: no bound.'),
   changePolicy: z.enum(['allow', 'review', 'forbid']).default('allow').describe('May the decision-maker (provider, model, adapter) change within the run?'),
 });
 export const newInput = o({ text: words(TEXT_CHARS_MAX) });

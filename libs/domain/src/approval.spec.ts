@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { fact } from './events.js';
 import { APPROVALS_OVER_MAX } from './run.js';
-import { History, OP, POLICY } from './spec-kit.js';
+import { History, OP, POLICY, rulesText } from './spec-kit.js';
 
 const effect = (h: History) => { const e = Object.values(h.state.effects).at(-1); if (e === undefined) throw new Error('no effect'); return e; };
 const approval = (h: History) => { const a = Object.values(h.state.approvals).at(-1); if (a === undefined) throw new Error('no approval was asked for'); return a; };
 const decide = (h: History, decision: 'approved' | 'rejected' = 'approved'): void => { h.must('api', [fact('approval.decided', { approval: approval(h).approval, subject: approval(h).subject, decision, note: '' })], OP); h.carryOn(); };
 function asked(tool: string): History {
   const h = new History();
-  h.tenant.policy = { revision: 2, document: { ...POLICY, rules: [{ id: 'r', effect: 'ask', tools: [tool], reason: 'look first' }] }, digest: 'p' };
+  h.tenant.policy = { revision: 2, document: { ...POLICY, rules: rulesText([{ id: 'r', effect: 'ask', tools: [tool], reason: 'look first' }]) }, digest: 'p' };
   h.turn([{ tool, args: { what: 'a' } }]);
   return h;
 }
@@ -39,7 +39,7 @@ describe('an approval', () => {
     const old = asked('pay');
     decide(old);
     old.start(); old.end('unknown'); old.seal();
-    old.tenant.policy = { revision: 3, document: { ...POLICY, permitLifeMs: 1_000_000, rules: [{ id: 'r', effect: 'ask', tools: ['pay'], reason: 'look first' }] }, digest: 'p' };
+    old.tenant.policy = { revision: 3, document: { ...POLICY, permitLifeMs: 1_000_000, rules: rulesText([{ id: 'r', effect: 'ask', tools: ['pay'], reason: 'look first' }]) }, digest: 'p' };
     (old.state.approvals as { [k: string]: unknown })[approval(old).approval] = { ...approval(old), expiresAt: old.now };
     old.gate();
     expect(effect(old).needsPerson).toContain('REPETITION_NEEDS_PERSON');

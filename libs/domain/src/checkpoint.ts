@@ -13,8 +13,8 @@ import { contentRefsIn } from './content.js';
 import { allowedRecoveries, isUnresolved, prohibited } from './effect.js';
 import type { Digest } from './ids.js';
 import type { Json } from './json.js';
-import { needsOf } from './needs.js';
-import type { RunState } from './run.js';
+import { sourceGaps, type RunState } from './run.js';
+import { schedulesOf } from './schedule.js';
 
 export const CHECKPOINT_VERSION = 1;
 /** Older items are in the log that the cut ends, not copied into each section. */
@@ -47,18 +47,18 @@ export function sectionsOf(s: RunState): { readonly [S in SectionName]: Json } {
   const body = {
     task: s.task === null ? null : { goal: s.task.goal, title: s.task.title, whenDone: s.task.whenDone, status: s.status, ended: s.ended },
     plan: s.plan,
-    evidence: { upTo: { revision: s.revision, head: s.head }, recent: s.history.slice(-EVIDENCE_RECENT), earlier: s.historyOmitted + Math.max(0, s.history.length - EVIDENCE_RECENT), inputs: s.inputs },
+    evidence: { upTo: { revision: s.revision, head: s.head }, recent: s.history.slice(-EVIDENCE_RECENT), earlier: s.historyOmitted + Math.max(0, s.history.length - EVIDENCE_RECENT), inputs: s.inputs, sources: s.sources, sourcesOmitted: s.sourcesOmitted, toRetrieveAgain: sourceGaps(s).map((x) => x.identity) },
     constraints: { constraints: s.task?.constraints ?? [], denials: s.denials, denialsOmitted: s.denialsOmitted, blocked: s.blocked, paused: s.paused },
     registry: { tools: s.task?.tools ?? [], pins },
-    requests: { calls: s.calls, requests: s.requests, findings: s.findings, receipts: s.receiptsPending },
+    requests: { calls: s.calls, requests: s.requests, findings: s.findings, receipts: s.receiptsPending, raises: s.raises, migrations: s.migrations },
     effects,
     approvals: Object.values(s.approvals),
     world: { world: s.world, duplicates: s.duplicates, contradictions: s.contradictions, disproved: s.disproved },
     policy: { permits: Object.values(s.effects).flatMap((e) => (e.permit === null ? [] : [{ effect: e.effect, ...e.permit }])), generation: s.generation?.permit ?? null, authorityRevision: s.authorityRevision },
-    budget: { ...s.budget, reservedTotal: reserved(s.budget), left: left(s.budget), settle: s.settle },
-    workspace: s.workspace,
-    schedules: needsOf({ ...s, boundary: [] }).filter((n) => n.dueAt > at),
-    configuration: { route: s.route, segment: s.segment, segmentRoute: s.segmentRoute, segments: s.segments, retention: s.retention, changePolicy: s.task?.changePolicy ?? null },
+    budget: { ...s.budget, reservedTotal: reserved(s.budget), left: left(s.budget), settle: s.settle, work: s.clock.limitMs === null ? null : { limitMs: s.clock.limitMs, spentMs: s.clock.spentMs } },
+    workspace: s.workspace === null ? null : { ...s.workspace, changed: s.workspaceChanges, validations: s.validations },
+    schedules: schedulesOf(s),
+    configuration: { route: s.route, segment: s.segment, segmentRoute: s.segmentRoute, segments: s.segments, retention: s.retention, changePolicy: s.task?.changePolicy ?? null, requester: s.requester, onBehalfOf: s.onBehalfOf, dataClass: s.dataClass },
     protocol: { lineage: s.lineage === null ? null : { ...s.lineage, items: s.lineage.items.length, last: s.lineage.items.at(-1) ?? null, retained: s.lineage.retained.length, lastRetained: s.lineage.retained.at(-1) ?? null }, lineages: s.lineages, generation: s.generation === null ? null : { generation: s.generation.generation, stage: s.generation.stage, form: s.generation.form, manifest: s.generation.manifest } },
   };
   const cited = new Map<string, ContentRef>();

@@ -4,7 +4,7 @@ import { compile, offeredTools, type Compiled } from './compile.js';
 import { asJson } from './entry.js';
 import { fact } from './events.js';
 import { quote, QUOTE, stateNow } from './state-now.js';
-import { History, OP, OTHER_ROUTE, plain, POLICY, PROFILE, profiles, ROUTE } from './spec-kit.js';
+import { History, OP, OTHER_ROUTE, plain, POLICY, rulesText, PROFILE, profiles, ROUTE } from './spec-kit.js';
 
 const done = (h: History): Compiled => { const c = h.compiled(h.route() ?? ROUTE); if (c.kind === 'blocked') throw new Error(c.reason); return c; };
 const answered = (calls: readonly string[] = ['read'], h = new History()): History => { h.turn(calls.map((tool) => ({ tool, args: { what: 'a' } }))); for (let i = 0; i < calls.length; i++) { h.start(); h.end('observed'); h.seal(); } return h; };
@@ -51,7 +51,7 @@ describe('the compiler', () => {
   it('[CTX-3] says what was denied', () => {
     const h = new History();
     h.turn([{ tool: 'mail', args: { what: 'a' } }]);
-    h.change('policy', { ...POLICY, rules: [{ id: 'r', effect: 'forbid', tools: ['mail'], reason: 'not now' }] });
+    h.change('policy', { ...POLICY, rules: rulesText([{ id: 'r', effect: 'forbid', tools: ['mail'], reason: 'not now' }]) });
     h.gate(); h.seal();
     expect(text(done(h))).toContain('denied (POLICY_FORBIDS): not now');
   });

@@ -127,7 +127,7 @@ describe('a look that is answered after somebody else settled the effect', () =>
   });
   it('[EFF-5, EFF-9] settles one that waits for a person meanwhile', () => {
     const { h, id } = lookedAt();
-    h.must('policy-gate', [fact('effect.recovery-denied', { effect: id, code: 'NO_RECOVERY_LEFT', reason: 'r', facts: {} })]);
+    h.must('policy-gate', [fact('effect.recovery-denied', { effect: id, code: 'NO_RECOVERY_LEFT', reason: 'r', facts: {}, tenant: { policy: 1, registry: 1, profiles: 1, roles: 1 }, grounds: { revision: 1, at: 1, by: [], met: [] } })]);
     h.must('effect-reconciler', saw(h, id, 1));
     expect(h.state.effects[id]).toMatchObject({ stage: 'happened', needsPerson: null });
   });

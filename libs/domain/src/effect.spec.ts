@@ -42,7 +42,7 @@ describe('an effect', () => {
   it('[EFF-5] leaves "unknown" only by evidence, or by another permitted attempt', () => {
     const out = (Object.keys(EFFECT_MOVES) as EventType[]).filter((t) => EFFECT_MOVES[t]?.from.includes('unknown') && EFFECT_MOVES[t]?.to !== 'same');
     expect(out.sort()).toEqual(['effect.attempt-started', 'effect.permitted']);
-    expect(EFFECT_MOVES['effect.reconciled']).toEqual({ from: ['unknown', 'did-not-happen'], to: 'same' });
+    expect(EFFECT_MOVES['effect.reconciled']).toEqual({ from: ['unknown', 'did-not-happen', 'refused'], to: 'same' });
     expect([...UNRESOLVED]).toEqual(['in-flight', 'unknown']);
   });
   it('[EFF-4] once settled never starts again', () => {

@@ -15,7 +15,7 @@ import type { Scope } from './scope.js';
 import type { EventType, Permit, World } from './events.js';
 import type { Amounts } from './budget.js';
 import type { AttemptId, Digest, EffectId, GenerationId, StoreTimeMs } from './ids.js';
-import type { PinnedMapping } from './tool.js';
+import type { DataClass, PinnedMapping } from './tool.js';
 
 export const STAGES = ['intended', 'awaiting-approval', 'permitted', 'denied', 'withdrawn', 'in-flight', 'unknown', 'observed', 'refused', 'not-sent', 'happened', 'did-not-happen'] as const;
 export type Stage = (typeof STAGES)[number];
@@ -42,6 +42,7 @@ export interface Effect {
   readonly key: string;
   readonly world: World;
   readonly amounts: Amounts;
+  readonly dataClass: DataClass;
   readonly stage: Stage;
   readonly intendedAt: number;
   readonly permit: (Permit & { readonly siblings: readonly EffectId[]; readonly approval: string | null }) | null;
@@ -54,10 +55,15 @@ export interface Effect {
   readonly looks: number;
   readonly lastLookAt: StoreTimeMs | null;
   readonly needsPerson: string | null;
+  /** A person said as which of today's tools it is looked at, since its own is no longer there (TOOL-3). */
+  readonly migrated: { readonly tool: string; readonly mapping: PinnedMapping; readonly contract: EffectContract } | null;
+  /** Its evidence was erased on request: nobody can tell any more what became of it, and it is never repeated (EFF-8). */
+  readonly erased: boolean;
   /** What of the run it holds while it is in flight; effects that hold the same go one after the other. */
   readonly holds?: 'workspace';
   /** Permits in a row, for an attempt or a look, that ran out before anybody used them. */
   readonly unused: number;
+  readonly command?: true;
   readonly duplicated: number;
 }
 
@@ -73,14 +79,16 @@ export const EFFECT_MOVES: { readonly [T in EventType]?: { readonly from: readon
   'effect.not-sent': { from: ['in-flight'], to: 'not-sent' },
   'effect.outcome-unknown': { from: ['in-flight'], to: 'unknown' },
   'effect.receipt-recorded': { from: STAGES, to: 'same' },
-  'effect.reconciled': { from: ['unknown', 'did-not-happen'], to: 'same' },
+  'effect.reconciled': { from: ['unknown', 'did-not-happen', 'refused'], to: 'same' },
   'look.permitted': { from: ['unknown'], to: 'same' },
   'effect.looked': { from: ['unknown'], to: 'same' },
   'effect.recovery-denied': { from: ['unknown'], to: 'same' },
   'effect.needs-person': { from: ['unknown', 'not-sent', 'intended', 'permitted', 'awaiting-approval'], to: 'same' },
   'effect.duplicated': { from: ['in-flight', 'unknown', 'observed', 'happened', 'did-not-happen', 'refused'], to: 'same' },
-  'effect.finding-submitted': { from: ['unknown', 'happened', 'did-not-happen'], to: 'same' },
-  'finding.accepted': { from: ['unknown', 'happened', 'did-not-happen'], to: 'same' },
+  'effect.finding-submitted': { from: ['unknown', 'happened', 'did-not-happen', 'refused'], to: 'same' },
+  'finding.accepted': { from: ['unknown', 'happened', 'did-not-happen', 'refused'], to: 'same' },
+  'effect.migration-requested': { from: ['unknown'], to: 'same' },
+  'effect.migrated': { from: ['unknown'], to: 'same' },
 };
 
 export const UNRESOLVED: ReadonlySet<Stage> = new Set<Stage>(['in-flight', 'unknown']);
@@ -94,13 +102,24 @@ export const lastAttempt = (e: Effect): Attempt | undefined => e.attempts.at(-1)
 /** A repetition was answered with a refusal: the precondition may have failed because the attempt before it took. From here on only evidence can tell (EFF-4). */
 const comparedInVain = (e: Effect): boolean => e.attempts.some((a) => a.end === 'refused');
 
-/** What the system may still do by itself with an unresolved effect, by its pinned contract. */
-export const allowedRecoveries = (e: Effect, now: StoreTimeMs): readonly Recovery[] =>
-  e.stage === 'unknown' ? recoveriesOf(e.contract, e.attempts[0]?.startedAt ?? now, now).filter((r) => r !== 'attempt-again-if-precondition-holds' || !comparedInVain(e)) : [];
+/** How the effect may be asked about: as its contract says, and after a migration as both contracts say. Absence is final only where both say so, after the longer time. */
+export function queryOf(e: Pick<Effect, 'contract' | 'migrated'>): EffectContract['query'] {
+  if (e.migrated === null) return e.contract.query;
+  const now = e.migrated.contract.query;
+  const own = e.contract.query?.absenceFinalAfterMs ?? null;
+  return now && { absenceFinalAfterMs: own === null || now.absenceFinalAfterMs === null ? null : Math.max(own, now.absenceFinalAfterMs) };
+}
+
+/** What the system may still do by itself with an unresolved effect, by its pinned contract. A migration lets nothing be repeated. */
+export function allowedRecoveries(e: Effect, now: StoreTimeMs): readonly Recovery[] {
+  if (e.stage !== 'unknown' || e.erased) return [];
+  const own = recoveriesOf(e.contract, e.attempts[0]?.startedAt ?? now, now).filter((r) => r !== 'attempt-again-if-precondition-holds' || !comparedInVain(e));
+  return e.migrated === null ? own : [...(queryOf(e) === undefined ? [] : ['look' as const]), ...own.filter((r) => r === 'wait-for-evidence')];
+}
 
 /** In words, what must not be repeated. Undefined when repeating is harmless or the effect is settled. */
 export const prohibited = (e: Effect): string | undefined =>
-  isUnresolved(e) && isConsequential(e.contract) ? `do not ask for ${e.tool} on ${e.scope.target} again: its outcome is ${e.stage === 'in-flight' ? 'pending' : 'unknown'}` : undefined;
+  isUnresolved(e) && isConsequential(e.contract) ? `do not ask for ${e.tool} on ${e.scope.target} again: its outcome is ${e.stage === 'in-flight' ? 'pending' : e.erased ? 'unknown, and its evidence was erased' : 'unknown'}` : undefined;
 
 /** A row of the store's `open_effects`: what the gate looks at, from other runs too. */
 export interface OpenEffect {

@@ -16,7 +16,8 @@ import type { Actor, AttemptId, CheckpointId, Digest, EffectId, EventId, Generat
 import type { Json } from './json.js';
 import type { FinishReason, Route, Usage } from './provider.js';
 import type { PolicyDocument, ProfilesDocument, RegistryDocument, RolesDocument, TenantRevisions } from './tenant.js';
-import type { PinnedMapping } from './tool.js';
+import type { OpenEffect } from './effect.js';
+import type { DataClass, PinnedMapping } from './tool.js';
 
 export type RetentionContract = 'metadata-only' | 'standard' | 'archival';
 export type World = { readonly kind: 'real' } | { readonly kind: 'simulated'; readonly name: string };
@@ -39,9 +40,27 @@ export interface Permit {
   readonly tenant: TenantRevisions;
   readonly expiresAt: StoreTimeMs;
   readonly world: World;
+  readonly grounds: Grounds;
 }
 
+/**
+ * What a decision rests on besides the tenant's revisions, so that it can be derived again: the revision of the run that was judged, when, the rules
+ * that decided, and what of the tenant's unresolved effects it met.
+ */
+export interface Grounds {
+  readonly revision: number;
+  readonly at: StoreTimeMs;
+  readonly by: readonly string[];
+  readonly met: readonly MetEffect[];
+  /** What the tenant's hook answered; absent: it was not asked. */
+  readonly hook?: HookAnswer;
+}
+/** An unresolved effect that shares the scope, of whatever run. */
+export type MetEffect = Omit<OpenEffect, 'scope'> & { readonly run: RunId };
+export interface HookAnswer { readonly answer: 'allow' | 'ask' | 'deny'; readonly reason: string }
 export interface RefusedBecause { readonly code: string; readonly reason: string; readonly facts: Json }
+/** A refusal by the gate. */
+export type Denied = RefusedBecause & { readonly tenant: TenantRevisions; readonly grounds: Grounds };
 
 export interface ContinuationHandle {
   readonly handle: string;
@@ -54,9 +73,11 @@ export interface ContinuationHandle {
   readonly exact: Digest;
 }
 
+export interface WindowLimit { readonly everyMs: number; readonly amounts: Amounts }
+
 export interface EventData {
   // asked by people and systems
-  'run.created': { readonly goal: ContentRef; readonly title: string; readonly retention: RetentionContract; readonly world: World; readonly budget: Amounts; readonly constraints: readonly string[]; readonly tools: readonly string[]; readonly workspace: WorkspaceRef | null; readonly whenDone: 'end' | 'await-input'; readonly changePolicy: 'allow' | 'review' | 'forbid' };
+  'run.created': { readonly goal: ContentRef; readonly title: string; readonly retention: RetentionContract; readonly world: World; readonly budget: Amounts; readonly constraints: readonly string[]; readonly tools: readonly string[]; readonly workspace: WorkspaceRef | null; readonly whenDone: 'end' | 'await-input'; readonly changePolicy: 'allow' | 'review' | 'forbid'; /** For whom it is asked, under a delegation; null: for who asks. */ readonly onBehalfOf: string | null; /** How long it may be at work, waits for people left out; null: no bound. */ readonly wallMs: number | null };
   'input.received': { readonly text: ContentRef };
   'run.pause-requested': { readonly reason: string };
   'run.resume-requested': { readonly reason: string };
@@ -65,6 +86,10 @@ export interface EventData {
   'approval.decided': { readonly approval: string; readonly subject: Digest; readonly decision: 'approved' | 'rejected'; readonly note: string };
   'approval.revoked': { readonly approval: string; readonly reason: string };
   'effect.finding-submitted': { readonly finding: string; readonly effect: EffectId; readonly verdict: 'happened' | 'did-not-happen'; readonly evidence: ContentRef };
+  'effect.migration-requested': { readonly migration: string; readonly effect: EffectId; readonly tool: string; readonly reason: string };
+  'budget.raise-requested': { readonly raise: string; readonly amounts: Amounts; readonly wallMs: number; readonly reason: string };
+  'source.reviewed': { readonly source: string; readonly decision: 'approved' | 'rejected'; readonly note: string };
+  'run.erasure-requested': { readonly reason: string };
   'receipt.received': { readonly effect: EffectId; readonly receipt: ContentRef; readonly from: string };
   'note.added': { readonly text: ContentRef; readonly visibility: 'run' | 'people' };
   'plan.changed': { readonly steps: readonly string[] };
@@ -75,9 +100,14 @@ export interface EventData {
   'profiles.published': ProfilesDocument;
   'roles.published': RolesDocument;
   'allowance.granted': { readonly amounts: Amounts; readonly reason: string };
+  /** What the tenant may spend in each window of `everyMs`, counted from 1970; it replaces the limits before it. */
+  'allowance.limited': { readonly limits: readonly WindowLimit[]; readonly reason: string };
 
   // cut
   'checkpoint.sealed': { readonly checkpoint: CheckpointId; readonly version: 1; readonly cut: number; readonly boundaries: readonly Boundary[]; readonly manifest: Digest; readonly previous: CheckpointId | null };
+
+  /** Contents of an ended run were erased on request. What was unresolved stays so, and is never repeated (EFF-8). */
+  'content.erased': { readonly reason: string; readonly by: Actor; readonly unresolved: readonly EffectId[] };
 
   // compile
   'context.compiled': { readonly generation: GenerationId; readonly form: AttemptForm; readonly route: Route; readonly lineage: string; readonly opensLineage: boolean; readonly because: string; readonly system: ContentRef; readonly tools: ContentRef; readonly entry: ContentRef; readonly manifest: ContentRef; readonly subject: Digest; readonly continuations: readonly { readonly handle: string; readonly results: string }[]; readonly checkpoint: { readonly checkpoint: CheckpointId; readonly cut: number } | null; readonly tokensMax: { readonly input: number; readonly output: number }; readonly compiler: number };
@@ -85,19 +115,24 @@ export interface EventData {
 
   // judge
   'generation.permitted': { readonly generation: GenerationId; readonly reservation: string } & Permit;
-  'generation.denied': { readonly generation: GenerationId } & RefusedBecause;
+  'generation.denied': { readonly generation: GenerationId } & Denied;
   'route.decided': { readonly from: Route | null; readonly to: Route; readonly reason: string; readonly tenant: TenantRevisions };
   'run.paused': { readonly reason: string; readonly code: string };
   'run.resumed': { readonly reason: string };
   'run.ended': { readonly how: EndedAs; readonly withUnknowns: boolean; readonly by: Actor; readonly reason: string; readonly returned: Amounts; /** Of what is owed, what the tenant's account covers now. */ readonly charged?: Amounts };
   'effect.permitted': { readonly effect: EffectId; readonly attemptNumber: number; readonly siblings: readonly EffectId[]; readonly reservation: string; readonly approval: string | null } & Permit;
-  'effect.denied': { readonly effect: EffectId } & RefusedBecause;
+  'effect.denied': { readonly effect: EffectId } & Denied;
   'effect.withdrawn': { readonly effect: EffectId; readonly reason: string };
-  'approval.requested': { readonly approval: string; readonly effect: EffectId; readonly subject: Digest; readonly reasons: readonly string[]; /** Unresolved effects that it is asked beside: it covers no other. */ readonly beside: readonly EffectId[]; readonly expiresAt: StoreTimeMs };
-  'effect.recovery-denied': { readonly effect: EffectId } & RefusedBecause;
+  'approval.requested': { readonly approval: string; readonly effect: EffectId; readonly subject: Digest; readonly reasons: readonly string[]; /** Unresolved effects that it is asked beside: it covers no other. */ readonly beside: readonly EffectId[]; readonly expiresAt: StoreTimeMs; readonly tenant: TenantRevisions; readonly grounds: Grounds };
+  'effect.recovery-denied': { readonly effect: EffectId } & Denied;
   'look.permitted': { readonly effect: EffectId; readonly look: number } & Permit;
   'finding.accepted': { readonly finding: string; readonly effect: EffectId; readonly verdict: 'happened' | 'did-not-happen'; readonly by: Actor };
   'finding.refused': { readonly finding: string; readonly effect: EffectId } & RefusedBecause;
+  /** From now on the effect is looked at as this tool; its own contract still says what may be repeated. */
+  'effect.migrated': { readonly migration: string; readonly effect: EffectId; readonly tool: string; readonly mapping: PinnedMapping; readonly contract: EffectContract; readonly by: Actor };
+  'effect.migration-refused': { readonly migration: string; readonly effect: EffectId } & RefusedBecause;
+  'budget.raised': { readonly raise: string; readonly amounts: Amounts; readonly wallMs: number; readonly by: Actor };
+  'budget.raise-refused': { readonly raise: string } & RefusedBecause;
   'budget.reserved': { readonly reservation: string; readonly for: 'generation' | 'effect'; readonly amounts: Amounts; readonly drawn: Amounts };
   'budget.settled': { readonly reservation: string; readonly used: Amounts; /** After the run's end only. */ readonly charged?: Amounts };
   'budget.warned': { readonly dimensions: readonly Dimension[] };
@@ -116,7 +151,7 @@ export interface EventData {
   'provider.disagreed': { readonly generation: GenerationId; readonly adapter: string; readonly code: string; readonly observation: Json };
 
   // intend and act
-  'effect.intended': { readonly effect: EffectId; readonly call: string; readonly generation: GenerationId; readonly tool: string; readonly mapping: PinnedMapping; readonly contract: EffectContract; readonly scope: Scope; readonly args: ContentRef; readonly subject: Digest; readonly key: string; readonly world: World; readonly amounts: Amounts; /** What of the run it holds while it is in flight; absent: nothing. */ readonly holds?: 'workspace' };
+  'effect.intended': { readonly effect: EffectId; readonly call: string; readonly generation: GenerationId; readonly tool: string; readonly mapping: PinnedMapping; readonly contract: EffectContract; readonly scope: Scope; readonly args: ContentRef; readonly subject: Digest; readonly key: string; readonly world: World; readonly amounts: Amounts; readonly dataClass: DataClass; /** What of the run it holds while it is in flight; absent: nothing. */ readonly holds?: 'workspace'; /** It runs a command in the workspace, and its result is a validation of the tree that it started from. */ readonly command?: true };
   'call.refused': { readonly call: string; readonly generation: GenerationId; readonly tool: string } & RefusedBecause;
   'effect.attempt-started': { readonly effect: EffectId; readonly attempt: AttemptId; readonly attemptNumber: number; readonly owner: string; readonly permit: PermitId; readonly leaseMs: number; readonly dispatchBy: StoreTimeMs };
   'effect.observed': { readonly effect: EffectId; readonly attempt: AttemptId; readonly ok: boolean; readonly text: ContentRef; readonly receipt: ContentRef | null };
@@ -129,6 +164,7 @@ export interface EventData {
   'effect.duplicated': { readonly effect: EffectId; readonly count: number; readonly evidence: ContentRef };
   'effect.contradicted': { readonly effect: EffectId; readonly from: 'receipt' | 'finding' | 'late-reply'; readonly evidence: ContentRef };
   'effect.needs-person': { readonly effect: EffectId; readonly reason: string };
+  'source.observed': { readonly source: string; readonly effect: EffectId; readonly identity: string; readonly retrievedAt: StoreTimeMs; readonly scope: Scope; readonly content: ContentRef | null; readonly excerpt: ContentRef; readonly required: boolean; readonly replay: 'recording' | 'live'; /** Why it could not be kept; null: it was. */ readonly gap: string | null };
   'workspace.changed': { readonly effect: EffectId | null; readonly workspace: WorkspaceRef; readonly previous: string | null; readonly summary: string };
   'workspace.conflicted': { readonly effect: EffectId | null; readonly found: string };
 
@@ -170,6 +206,10 @@ export const EVENT_TABLE: { readonly [T in EventType]: EventRule } = {
   'approval.decided': rule('api', 'effect', true, 'decision', 'person'),
   'approval.revoked': rule('api', 'effect', true, 'decision', 'person'),
   'effect.finding-submitted': rule('api', 'effect', true, null, 'person'),
+  'effect.migration-requested': rule('api', 'effect', true, null, 'person'),
+  'budget.raise-requested': rule('api', 'budget', true, null, 'person'),
+  'source.reviewed': rule('api', 'input', true, 'decision', 'person'),
+  'run.erasure-requested': rule('api', 'run', true, null, 'person'),
   'receipt.received': rule('api', 'effect', true, null, 'tool'),
   'note.added': rule('api', 'input', false, null, 'person'),
   'plan.changed': rule('api', 'run', false, null, 'person'),
@@ -179,8 +219,10 @@ export const EVENT_TABLE: { readonly [T in EventType]: EventRule } = {
   'profiles.published': rule('api', 'tenant', true, null, 'person'),
   'roles.published': rule('api', 'tenant', true, null, 'person'),
   'allowance.granted': rule('api', 'tenant', true, null, 'person'),
+  'allowance.limited': rule('api', 'tenant', true, null, 'person'),
 
   'checkpoint.sealed': rule('checkpoint-sealer', 'checkpoint', false, null, 'platform'),
+  'content.erased': rule('checkpoint-sealer', 'checkpoint', true, 'run-state', 'platform'),
 
   'context.compiled': rule('context-compiler', 'context', false, null, 'platform'),
   'context.blocked': rule('context-compiler', 'context', false, 'decision', 'platform'),
@@ -199,6 +241,10 @@ export const EVENT_TABLE: { readonly [T in EventType]: EventRule } = {
   'effect.recovery-denied': rule('policy-gate', 'effect', false, 'decision', 'platform'),
   'finding.accepted': rule('policy-gate', 'effect', true, 'decision', 'platform'),
   'finding.refused': rule('policy-gate', 'effect', false, 'decision', 'platform'),
+  'effect.migrated': rule('policy-gate', 'effect', true, 'decision', 'platform'),
+  'effect.migration-refused': rule('policy-gate', 'effect', false, 'decision', 'platform'),
+  'budget.raised': rule('policy-gate', 'budget', true, 'decision', 'platform'),
+  'budget.raise-refused': rule('policy-gate', 'budget', false, 'decision', 'platform'),
   'budget.reserved': rule('policy-gate', 'budget', false, null, 'platform'),
   'budget.settled': rule('policy-gate', 'budget', false, null, 'platform'),
   'budget.warned': rule('policy-gate', 'budget', false, null, 'platform'),
@@ -228,6 +274,7 @@ export const EVENT_TABLE: { readonly [T in EventType]: EventRule } = {
   'effect.duplicated': rule('effect-reconciler', 'effect', true, 'world-reconciliation', 'platform'),
   'effect.contradicted': rule('effect-reconciler', 'effect', true, 'world-reconciliation', 'platform'),
   'effect.needs-person': rule('effect-reconciler', 'effect', false, null, 'platform'),
+  'source.observed': rule('effect-reconciler', 'effect', false, 'tool-observation', 'tool'),
   'workspace.changed': rule('effect-reconciler', 'effect', false, 'workspace', 'platform'),
   'workspace.conflicted': rule('effect-reconciler', 'effect', true, 'workspace', 'platform'),
 

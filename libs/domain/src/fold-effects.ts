@@ -4,7 +4,8 @@ import { isConsequential } from './contract.js';
 import { EFFECT_MOVES, type Attempt, type Effect, type Stage } from './effect.js';
 import { NOTHING } from './budget.js';
 import type { EffectId } from './ids.js';
-import { CONTRADICTIONS_MAX, DENIALS_MAX, HISTORY_ITEMS_MAX, type Denial, type HistoryItem, type RunState } from './run.js';
+import { moreConfidential } from './tool.js';
+import { CONTRADICTIONS_MAX, DENIALS_MAX, HISTORY_ITEMS_MAX, SOURCES_MAX, VALIDATIONS_MAX, type Denial, type HistoryItem, type RunState } from './run.js';
 
 export type Folder<T extends EventType> = (s: RunState, d: EventData[T], e: EventEnvelope) => RunState;
 export type Folders = { readonly [T in EventType]?: Folder<T> };
@@ -40,6 +41,7 @@ export function move(s: RunState, type: EventType, id: EffectId, change: (e: Eff
 }
 
 export const CONTRADICTED = 'EFFECT_CONTRADICTED';
+export const EVIDENCE_ERASED = 'EVIDENCE_ERASED';
 /** Begins the reason of an effect that waits for a person because nobody used its permits. */
 export const PERMITS_UNUSED = 'PERMITS_UNUSED';
 /** How many permits in a row ran out unused, when another one is given. */
@@ -59,6 +61,23 @@ const result = (s: RunState, id: EffectId, revision: number, outcome: string): R
   const e = s.effects[id];
   return e === undefined ? s : remember(s, { kind: 'result', revision, call: e.call, tool: e.tool, outcome, text: e.result?.text ?? null, segment: e.segment });
 };
+/** What came in is in the run from now on, and in what its models are told. */
+const confided = (s: RunState, id: EffectId): RunState => ({ ...s, dataClass: moreConfidential(s.dataClass, s.effects[id]?.dataClass ?? 'public') });
+/** A command's result says something about the tree that it started from (WSP-1). */
+function validated(s: RunState, d: EventData['effect.observed'], e: EventEnvelope): RunState {
+  const x = s.effects[d.effect];
+  if (x?.command !== true) return s;
+  return { ...s, validations: [...s.validations, { effect: d.effect, tool: x.tool, tree: s.workspace?.tree.commitment ?? null, ok: d.ok, text: d.text, revision: e.revision }].slice(-VALIDATIONS_MAX) };
+}
+/** The newest observation of an identity stands for it; what is required and not to be had goes last. */
+function sourced(s: RunState, d: EventData['source.observed']): RunState {
+  const { scope: _scope, ...rest } = d;
+  const all = [...s.sources.filter((x) => x.identity !== d.identity), { ...rest, tool: s.effects[d.effect]?.tool ?? '', review: 'unreviewed' as const, reviewedBy: null }];
+  const over = all.length - SOURCES_MAX;
+  if (over <= 0) return { ...s, sources: all };
+  const drop = all.find((x) => !x.required || x.gap === null) ?? all[0];
+  return { ...s, sources: all.filter((x) => x !== drop), sourcesOmitted: s.sourcesOmitted + 1 };
+}
 const settleReservation = (s: RunState, id: EffectId, spent: boolean): RunState => {
   const e = s.effects[id];
   const r = e?.reservation ?? null;
@@ -68,7 +87,7 @@ const settleReservation = (s: RunState, id: EffectId, spent: boolean): RunState 
 
 export const EFFECT_FOLD: Folders = {
   'effect.intended': (s, d, e) => {
-    const effect: Effect = { ...d, segment: s.segment, stage: 'intended', intendedAt: e.revision, permit: null, reservation: null, attempts: [], receipts: [], result: null, lookPermit: null, looks: 0, lastLookAt: null, needsPerson: null, unused: 0, duplicated: 0 };
+    const effect: Effect = { ...d, segment: s.segment, stage: 'intended', intendedAt: e.revision, permit: null, reservation: null, attempts: [], receipts: [], result: null, lookPermit: null, looks: 0, lastLookAt: null, needsPerson: null, migrated: null, erased: false, unused: 0, duplicated: 0 };
     return tally({ ...s, effects: { ...s.effects, [d.effect]: effect }, calls: s.calls.map((c) => (c.call === d.call ? { ...c, effect: d.effect } : c)) }, s.segment, { effects: 1 });
   },
   'call.refused': (s, d, e) =>
@@ -95,7 +114,7 @@ export const EFFECT_FOLD: Folders = {
     const approvals = approval === null || s.approvals[approval] === undefined ? s.approvals : { ...s.approvals, [approval]: { ...s.approvals[approval], stage: 'spent' as const } };
     return move({ ...s, approvals }, 'effect.attempt-started', d.effect, (x) => ({ attempts: [...x.attempts, { attempt: d.attempt, owner: d.owner, startedAt: e.recordedAt, leaseMs: d.leaseMs, end: 'open' }], lookPermit: null, unused: 0 }));
   },
-  'effect.observed': (s, d, e) => settleReservation(result(move(s, 'effect.observed', d.effect, (x) => ({ attempts: endAttempt(x, 'observed'), receipts: d.receipt === null ? x.receipts : [...x.receipts, d.receipt], result: { ok: d.ok, text: d.text, words: 'observed' } })), d.effect, e.revision, d.ok ? 'observed' : 'observed-failure'), d.effect, true),
+  'effect.observed': (s, d, e) => settleReservation(validated(confided(result(move(s, 'effect.observed', d.effect, (x) => ({ attempts: endAttempt(x, 'observed'), receipts: d.receipt === null ? x.receipts : [...x.receipts, d.receipt], result: { ok: d.ok, text: d.text, words: 'observed' } })), d.effect, e.revision, d.ok ? 'observed' : 'observed-failure'), d.effect), d, e), d.effect, true),
   // keeps E1: what an earlier attempt may have done is not undone by a later one that was refused or did not leave
   'effect.refused': (s, d, e) => (mayHaveHappenedBefore(s.effects[d.effect]) ? stillUnknown(s, 'effect.refused', d.effect, 'refused') : settleReservation(result(move(s, 'effect.refused', d.effect, (x) => ({ attempts: endAttempt(x, 'refused'), result: { ok: false, text: d.text, words: `refused: ${d.cause}` } })), d.effect, e.revision, 'refused'), d.effect, true)),
   'effect.not-sent': (s, d) => (mayHaveHappenedBefore(s.effects[d.effect]) ? stillUnknown(s, 'effect.not-sent', d.effect, 'not-sent')
@@ -115,7 +134,7 @@ export const EFFECT_FOLD: Folders = {
   // the run went on as if it had not happened: it is counted, the next model is told, and a person is asked
   'effect.contradicted': (s, d, e) => {
     const tool = s.effects[d.effect]?.tool ?? s.disproved.find((x) => x.effect === d.effect)?.tool ?? '';
-    const told = deny(s, { revision: e.revision, of: d.effect, code: CONTRADICTED, reason: `${tool} (${d.effect}) was settled as not having happened, and a ${d.from} now says that it did` });
+    const told = deny(s, { revision: e.revision, of: d.effect, code: CONTRADICTED, reason: `${tool} (${d.effect}) was settled as refused or as not having happened, and a ${d.from} now says that it did` });
     return {
       ...told, disproved: s.disproved.filter((x) => x.effect !== d.effect), findings: s.effects[d.effect] !== undefined ? s.findings : s.findings.map((f) => (f.effect === d.effect && f.stage === 'accepted' ? { ...f, applied: true } : f)),
       contradictions: { count: s.contradictions.count + 1, unasked: [...s.contradictions.unasked, { effect: d.effect, tool, from: d.from, revision: e.revision }].slice(-CONTRADICTIONS_MAX) },
@@ -126,5 +145,10 @@ export const EFFECT_FOLD: Folders = {
   'effect.finding-submitted': (s, d, e) => ({ ...s, findings: [...s.findings.filter((f) => !f.applied), { finding: d.finding, effect: d.effect, verdict: d.verdict, evidence: d.evidence, by: e.actor, stage: 'submitted', applied: false }] }),
   'finding.accepted': (s, d) => ({ ...s, findings: s.findings.map((f) => (f.finding === d.finding ? { ...f, stage: 'accepted' } : f)) }),
   'finding.refused': (s, d) => ({ ...s, findings: s.findings.map((f) => (f.finding === d.finding ? { ...f, stage: 'refused', applied: true } : f)) }),
-  'workspace.changed': (s, d) => ({ ...s, workspace: d.workspace }),
+  'effect.migration-requested': (s, d, e) => ({ ...s, migrations: [...s.migrations, { migration: d.migration, effect: d.effect, tool: d.tool, by: e.actor }] }),
+  'effect.migrated': (s, d) => move({ ...s, migrations: s.migrations.filter((m) => m.migration !== d.migration) }, 'effect.migrated', d.effect, () => ({ migrated: { tool: d.tool, mapping: d.mapping, contract: d.contract }, needsPerson: null, permit: null, lookPermit: null })),
+  'effect.migration-refused': (s, d) => ({ ...s, migrations: s.migrations.filter((m) => m.migration !== d.migration) }),
+  'source.observed': (s, d) => sourced(s, d),
+  'source.reviewed': (s, d, e) => ({ ...s, sources: s.sources.map((x) => (x.source === d.source ? { ...x, review: d.decision, reviewedBy: e.actor } : x)) }),
+  'workspace.changed': (s, d) => ({ ...s, workspace: d.workspace, workspaceChanges: [...s.workspaceChanges, { effect: d.effect, tree: d.workspace.tree.commitment, summary: d.summary }].slice(-VALIDATIONS_MAX) }),
 };

@@ -7,13 +7,15 @@
  *
  * Rows: RUN-1, RUN-4, SEAL-4, BUD-1.
  */
-import { givenBack, NOTHING, minus, plus, openBudget, settled, type Amounts } from './budget.js';
-import { isUnresolved } from './effect.js';
+import { givenBack, nearEnd, NOTHING, minus, plus, openBudget, settled, type Amounts } from './budget.js';
+import { allowedRecoveries, isUnresolved } from './effect.js';
+import type { EffectId, StoreTimeMs } from './ids.js';
 import { EVENT_TABLE, type EventData, type EventEnvelope, type EventType } from './events.js';
-import { CONTRADICTED, deny, EFFECT_FOLD, PERMITS_UNUSED, remember, tally, unusedAfter, type Folders } from './fold-effects.js';
+import { CONTRADICTED, deny, EFFECT_FOLD, EVIDENCE_ERASED, PERMITS_UNUSED, remember, tally, unusedAfter, type Folders } from './fold-effects.js';
 import { FAILURES_MAX } from './needs.js';
 import { sameRoute } from './tenant.js';
-import { APPROVALS_OVER_MAX, DISPROVED_MAX, LINEAGE_ITEMS_MAX, type Lineage, type Request, type RunState } from './run.js';
+import { APPROVALS_OVER_MAX, DISPROVED_MAX, LINEAGE_ITEMS_MAX, settledAsNot, type Lineage, type Request, type RunState } from './run.js';
+import { atWork } from './turn.js';
 
 type Started = EventData['generation.started'];
 
@@ -23,7 +25,7 @@ const answered = (s: RunState, kinds: readonly Request['kind'][]): readonly Requ
 /** Effects that the next turn no longer needs: settled, and their calls belong to an older output (keeps F2). */
 function keepOpen(s: RunState, now: number): Pick<RunState, 'effects' | 'approvals' | 'disproved'> {
   const effects = Object.fromEntries(Object.entries(s.effects).filter(([, e]) => isUnresolved(e)));
-  const left = Object.values(s.effects).filter((e) => e.stage === 'did-not-happen').map((e) => ({ effect: e.effect, tool: e.tool }));
+  const left = Object.values(s.effects).filter(settledAsNot).map((e) => ({ effect: e.effect, tool: e.tool }));
   // an approval is for one effect, and goes with it; what was refused, revoked or ran out is told for a while
   const over = Object.values(s.approvals).filter((a) => effects[a.effect] === undefined && a.stage !== 'spent' && (a.stage === 'rejected' || a.stage === 'revoked' || a.expiresAt <= now)).slice(-APPROVALS_OVER_MAX);
   const approvals = Object.fromEntries([...over, ...Object.values(s.approvals).filter((a) => effects[a.effect] !== undefined)].map((a) => [a.approval, a]));
@@ -81,6 +83,18 @@ const usedAgain = (s: RunState): RunState => ({
   ...s, deadLetters: {}, generation: s.generation === null ? null : { ...s.generation, unused: 0 },
   effects: Object.fromEntries(Object.entries(s.effects).map(([k, e]) => [k, { ...e, unused: 0, needsPerson: e.needsPerson?.startsWith(PERMITS_UNUSED) ? null : e.needsPerson }])),
 });
+/** What a resume leaves to be looked at first: unknown, and asking the world is what comes next for it (RES-1). */
+function toLookAt(s: RunState): readonly EffectId[] {
+  return Object.values(s.effects).filter((e) => {
+    const open = e.stage === 'unknown' && e.needsPerson === null ? allowedRecoveries(e, s.lastAt) : [];
+    return open.includes('look') && (e.looks === 0 || !open.some((r) => r.startsWith('attempt-again')));
+  }).map((e) => e.effect);
+}
+/** Of those, what has not had its look yet. */
+const stillToLookAt = (s: RunState, e: EventEnvelope): readonly EffectId[] =>
+  s.lookFirst.length === 0 ? s.lookFirst : s.lookFirst.filter((id) => { const x = s.effects[id]; return x?.stage === 'unknown' && x.needsPerson === null && !(e.type === 'effect.looked' && e.data.effect === id); });
+/** keeps BUD-1: the clock runs from one event to the next while the run is at work. */
+const clockAt = (s: RunState, at: StoreTimeMs): RunState['clock'] => ({ ...s.clock, spentMs: s.clock.spentMs + (s.clock.since === null ? 0 : Math.max(0, at - s.clock.since)), since: atWork(s) ? at : null });
 /** Dead letters of a service count until it gets further. */
 function lettersAfter(s: RunState, e: EventEnvelope): RunState['deadLetters'] {
   if (e.type === 'dead-letter.recorded') return { ...s.deadLetters, [e.writer]: { count: (s.deadLetters[e.writer]?.count ?? 0) + 1, at: e.recordedAt } };
@@ -94,6 +108,7 @@ const askedBy = (s: RunState, e: EventEnvelope): readonly string[] => (s.askers.
 const RUN_FOLD: Folders = {
   'run.created': (s, d, e) => remember({
     ...s, status: 'active', askers: askedBy(s, e), task: { goal: d.goal, title: d.title, constraints: d.constraints, tools: d.tools, whenDone: d.whenDone, changePolicy: d.changePolicy }, retention: d.retention, world: d.world,
+    requester: e.actor, onBehalfOf: d.onBehalfOf, clock: { limitMs: d.wallMs, spentMs: 0, since: null },
     budget: openBudget(d.budget), workspace: d.workspace, inputs: [{ revision: e.revision, text: d.goal }],
   }, { kind: 'input', revision: e.revision, text: d.goal }),
   'input.received': (s, d, e) => remember({ ...s, askers: askedBy(s, e), inputs: [...s.inputs, { revision: e.revision, text: d.text }], finished: null }, { kind: 'input', revision: e.revision, text: d.text }),
@@ -101,6 +116,15 @@ const RUN_FOLD: Folders = {
   'run.resume-requested': request('resume'),
   'run.end-requested': request('end'),
   'provider-response.continue-requested': request('continue-provider-response'),
+  'run.erasure-requested': (s, d, e) => ({ ...s, erasure: { reason: d.reason, by: e.actor } }),
+  // the skeleton stays: what was unresolved is so for ever, unless somebody says that it happened (EFF-8)
+  'content.erased': (s) => ({ ...s, erasure: null, contentErased: true, effects: Object.fromEntries(Object.entries(s.effects).map(([k, x]) => [k, isUnresolved(x) ? { ...x, erased: true, permit: null, lookPermit: null, needsPerson: `${EVIDENCE_ERASED}: what could tell was erased on request` } : x])) }),
+  'budget.raise-requested': (s, d, e) => ({ ...s, raises: [...s.raises, { raise: d.raise, amounts: d.amounts, wallMs: d.wallMs, by: e.actor }] }),
+  'budget.raised': (s, d) => {
+    const budget = { ...s.budget, granted: plus(s.budget.granted, d.amounts), exhausted: null };
+    return { ...s, raises: s.raises.filter((r) => r.raise !== d.raise), budget: { ...budget, warned: nearEnd(budget).length > 0 && budget.warned }, clock: { ...s.clock, limitMs: s.clock.limitMs === null ? null : s.clock.limitMs + d.wallMs } };
+  },
+  'budget.raise-refused': (s, d) => ({ ...s, raises: s.raises.filter((r) => r.raise !== d.raise) }),
   'plan.changed': (s, d) => ({ ...s, plan: d.steps }),
   'checkpoint.sealed': (s, d) => ({ ...s, boundary: [], checkpoint: { checkpoint: d.checkpoint, cut: d.cut, manifest: d.manifest } }),
   'context.compiled': compiled,
@@ -117,8 +141,8 @@ const RUN_FOLD: Folders = {
     return { ...(dropped ? settleLater(s, NOTHING) : s), route: d.to, generation: dropped ? null : s.generation, blocked: null };
   },
   'run.paused': (s, d) => ({ ...s, contradictions: d.code === CONTRADICTED ? { ...s.contradictions, unasked: [] } : s.contradictions, status: 'paused', paused: { code: d.code, reason: d.reason }, requests: answered(s, ['pause']) }),
-  'run.resumed': (s) => ({ ...usedAgain(s), status: 'active', paused: null, blocked: null, failures: { count: 0, retryAt: null, lastCode: null, refusesLineage: false }, continuationWanted: s.requests.some((r) => r.kind === 'continue-provider-response'), requests: answered(s, ['resume', 'continue-provider-response', 'pause']) }),
-  'run.ended': (s, d, e) => ({ ...s, status: 'ended', ended: { how: d.how, withUnknowns: d.withUnknowns, by: d.by, reason: d.reason, revision: e.revision }, requests: [], generation: s.generation?.stage === 'started' ? s.generation : null, budget: { ...s.budget, drawn: minus(s.budget.drawn, d.returned), charged: plus(s.budget.charged, d.charged ?? NOTHING) } }),
+  'run.resumed': (s) => ({ ...usedAgain(s), lookFirst: toLookAt(s), status: 'active', paused: null, blocked: null, failures: { count: 0, retryAt: null, lastCode: null, refusesLineage: false }, continuationWanted: s.requests.some((r) => r.kind === 'continue-provider-response'), requests: answered(s, ['resume', 'continue-provider-response', 'pause']) }),
+  'run.ended': (s, d, e) => ({ ...s, status: 'ended', ended: { how: d.how, withUnknowns: d.withUnknowns, by: d.by, reason: d.reason, revision: e.revision }, requests: [], raises: [], generation: s.generation?.stage === 'started' ? s.generation : null, budget: { ...s.budget, drawn: minus(s.budget.drawn, d.returned), charged: plus(s.budget.charged, d.charged ?? NOTHING) } }),
   'budget.reserved': (s, d) => ({ ...s, budget: { ...s.budget, drawn: plus(s.budget.drawn, d.drawn), reservations: { ...s.budget.reservations, [d.reservation]: d.amounts } } }),
   'budget.settled': (s, d) => {
     if (!(d.reservation in s.budget.reservations)) return s;
@@ -159,7 +183,7 @@ export function evolve(s: RunState, e: EventEnvelope): RunState {
   const rule = EVENT_TABLE[e.type as EventType];
   const next = FOLD[e.type]?.(s, e.data as never, e) ?? s;
   return {
-    ...next, revision: e.revision, head: e.digest, lastAt: e.recordedAt, deadLetters: lettersAfter(next, e),
+    ...next, revision: e.revision, head: e.digest, lastAt: e.recordedAt, deadLetters: lettersAfter(next, e), lookFirst: stillToLookAt(next, e), clock: clockAt(next, e.recordedAt),
     authorityRevision: rule.authority ? e.revision : next.authorityRevision,
     boundary: rule.boundary === null || next.boundary.includes(rule.boundary) ? next.boundary : [...next.boundary, rule.boundary],
   };

@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { CONTRACT_KINDS, INTERFERENCE, type ContractKind } from './contract.js';
 import { fact, type EventData, type EventType, type Fact } from './events.js';
-import { judge, type DecisionView } from './gate.js';
-import { CONTRACTS, digest, History, OP, OTHER_ROUTE, POLICY, profiles, ROUTE, toolOf } from './spec-kit.js';
+import { judge } from './gate/judge.js';
+import type { GateView } from './gate/judging.js';
+import { CONTRACTS, digest, History, OP, OTHER_ROUTE, POLICY, rulesText, profiles, ROUTE, toolOf } from './spec-kit.js';
 
 const TOOL_OF: { readonly [K in ContractKind]: string } = { 'read-only': 'read', contained: 'box', idempotent: 'put', keyed: 'pay', queryable: 'file', neither: 'mail' };
 const find = <T extends EventType>(facts: readonly Fact[], type: T): EventData[T] | undefined => facts.find((f) => f.type === type)?.data as EventData[T] | undefined;
@@ -12,7 +13,7 @@ function intended(tool: string, h = new History()): History {
   return h;
 }
 const effect = (h: History) => { const e = Object.values(h.state.effects).at(-1); if (e === undefined) throw new Error('no effect'); return e; };
-const elsewhere = (h: History, kind: ContractKind, scope = effect(h).scope): DecisionView['open'] => [{ effect: 'eff-elsewhere', tool: TOOL_OF[kind], scope, kind, stage: 'unknown', generation: 'gen-elsewhere', run: 'another-run' }];
+const elsewhere = (h: History, kind: ContractKind, scope = effect(h).scope): GateView['open'] => [{ effect: 'eff-elsewhere', tool: TOOL_OF[kind], scope, kind, stage: 'unknown', generation: 'gen-elsewhere', run: 'another-run' }];
 
 describe('the gate', () => {
   for (const open of CONTRACT_KINDS) for (const asked of CONTRACT_KINDS) {
@@ -52,7 +53,7 @@ describe('the gate', () => {
     }
     for (const rule of ['forbid', 'ask'] as const) {
       const h = intended('mail');
-      h.change('policy', { ...POLICY, rules: [{ id: 'r'.repeat(200), effect: rule, tools: ['mail'], reason: longest }], findingRoles: Array.from({ length: 40 }, (_, i) => `${i}`.padEnd(200, 'y')) });
+      h.change('policy', { ...POLICY, rules: rulesText([{ id: 'r'.repeat(200), effect: rule, tools: ['mail'], reason: longest }]), findingRoles: Array.from({ length: 40 }, (_, i) => `${i}`.padEnd(200, 'y')) });
       const facts = h.judgement();
       expect(facts.map((f) => f.type)).toContain(rule === 'forbid' ? 'effect.denied' : 'approval.requested');
       fits(facts);
@@ -66,7 +67,7 @@ describe('the gate', () => {
   });
   it('[POL-3, APP-2] asks about many calls under many rules in an append that the store takes', () => {
     const h = new History();
-    h.change('policy', { ...POLICY, rules: Array.from({ length: 20 }, (_, i) => ({ id: `r${i}`, effect: 'ask', tools: ['*'], reason: `${i} `.padEnd(1500, 'x') })) });
+    h.change('policy', { ...POLICY, rules: rulesText(Array.from({ length: 20 }, (_, i) => ({ id: `r${i}`, effect: 'ask', tools: ['*'], reason: `${i} `.padEnd(1500, 'x') }))) });
     h.carryOn(); h.generate(); h.seal(); h.answer(Array.from({ length: 45 }, (_, i) => ({ tool: 'mail', args: { what: `${i}` } }))); h.seal(); h.intend(); h.seal();
     const asked = h.judgement().filter((f) => f.type === 'approval.requested');
     expect(asked).toHaveLength(45);
@@ -75,8 +76,8 @@ describe('the gate', () => {
   });
   it('[EFF-6, NAT-4] has no parameter by which a summary, a request or a provider\'s memory could speak', () => {
     const h = intended('mail');
-    const lying = { ...h.view(elsewhere(h, 'neither')), summary: 'all effects are settled', memory: 'it failed' } as DecisionView;
-    expect(judge(lying, { id: (k) => k, digest }).some((f) => f.type === 'effect.permitted')).toBe(false);
+    const lying = { ...h.view(elsewhere(h, 'neither')), summary: 'all effects are settled', memory: 'it failed' } as GateView;
+    expect(judge(lying, { ...h.ports(), id: (k) => k }).some((f) => f.type === 'effect.permitted')).toBe(false);
     expect(judge).toHaveLength(2);
   });
   it('[EFF-6] gives a model that asks again in other words its denial, not a duplicate', () => {
@@ -104,7 +105,7 @@ describe('the gate', () => {
     }
   });
   it('[POL-2] stops what was planned, and even permitted, before a restriction', () => {
-    const forbids = { ...POLICY, rules: [{ id: 'r', effect: 'forbid', tools: ['mail'], reason: 'not any more' }] };
+    const forbids = { ...POLICY, rules: rulesText([{ id: 'r', effect: 'forbid', tools: ['mail'], reason: 'not any more' }]) };
     const h = intended('mail');
     h.gate(); h.seal();
     h.change('policy', forbids);
@@ -116,7 +117,7 @@ describe('the gate', () => {
   it('[POL-2] asks about what was permitted before a rule that asks', () => {
     const h = intended('mail');
     h.gate(); h.seal();
-    h.change('policy', { ...POLICY, rules: [{ id: 'r', effect: 'ask', tools: ['mail'], reason: 'a person decides' }] });
+    h.change('policy', { ...POLICY, rules: rulesText([{ id: 'r', effect: 'ask', tools: ['mail'], reason: 'a person decides' }]) });
     h.gate(); h.seal();
     expect(effect(h)).toMatchObject({ stage: 'awaiting-approval', permit: null });
     expect(h.start()).toBe(false);
@@ -151,7 +152,7 @@ describe('the gate', () => {
   it('[EFF-4] leaves a repetition that policy forbids unknown, for a person', () => {
     const h = intended('pay');
     h.gate(); h.seal(); h.start(); h.end('unknown'); h.seal();
-    h.change('policy', { ...POLICY, rules: [{ id: 'r', effect: 'forbid', tools: ['pay'], reason: 'no' }] });
+    h.change('policy', { ...POLICY, rules: rulesText([{ id: 'r', effect: 'forbid', tools: ['pay'], reason: 'no' }]) });
     h.gate();
     expect(effect(h)).toMatchObject({ stage: 'unknown', needsPerson: expect.stringContaining('POLICY_FORBIDS') });
   });
@@ -209,6 +210,6 @@ describe('the gate', () => {
   });
   it('says the same of the same view, but for ids', () => {
     const h = intended('mail');
-    expect(judge(h.view(), { id: (k, n) => `${k}${n}`, digest })).toEqual(judge(h.view(), { id: (k, n) => `${k}${n}`, digest }));
+    expect(judge(h.view(), { ...h.ports(), id: (k, n) => `${k}${n}` })).toEqual(judge(h.view(), { ...h.ports(), id: (k, n) => `${k}${n}` }));
   });
 });

@@ -69,7 +69,7 @@ describe('the guard', () => {
       const h = permitted(kind);
       h.start(); h.end('unknown'); h.carryOn();
       const e = effect(h);
-      const forged: RunState = { ...h.state, boundary: [], effects: { ...h.state.effects, [e.effect]: { ...e, permit: { permit: 'forged', subject: e.subject, seenRevision: h.state.revision, tenant: { policy: 1, registry: 1, profiles: 1, roles: 1 }, expiresAt: 9e9, world: { kind: 'real' }, siblings: [], approval: null } } } };
+      const forged: RunState = { ...h.state, boundary: [], effects: { ...h.state.effects, [e.effect]: { ...e, permit: { permit: 'forged', subject: e.subject, seenRevision: h.state.revision, tenant: { policy: 1, registry: 1, profiles: 1, roles: 1 }, expiresAt: 9e9, world: { kind: 'real' }, grounds: { revision: 1, at: 1, by: [], met: [] }, siblings: [], approval: null } } } };
       const events = h.envelopes([attempt(h, { permit: 'forged' })], 'effect-reconciler', { kind: 'service', id: 'x' });
       expect(judgeAppend(forged, 'effect-reconciler', events, { manifest: null, canonical: plain, digest: weakDigest })).toMatchObject({ kind: 'refused', code: 'ILLEGAL' });
     });
@@ -92,7 +92,7 @@ describe('the guard', () => {
     const h = permitted();
     h.must('policy-gate', [fact('budget.reserved', { reservation: 'r9', for: 'effect', amounts: { usd_micros: 0, tokens: 0, calls: 0 }, drawn: { usd_micros: 0, tokens: 0, calls: 0 } })]);
     const e = effect(h);
-    h.must('policy-gate', [fact('effect.permitted', { effect: e.effect, attemptNumber: 1, siblings: [], reservation: 'r9', approval: null, permit: 'p9', subject: e.subject, seenRevision: h.state.revision + 1, tenant: { policy: 1, registry: 1, profiles: 1, roles: 1 }, expiresAt: 9e9, world: { kind: 'real' } })]);
+    h.must('policy-gate', [fact('effect.permitted', { effect: e.effect, attemptNumber: 1, siblings: [], reservation: 'r9', approval: null, permit: 'p9', subject: e.subject, seenRevision: h.state.revision + 1, tenant: { policy: 1, registry: 1, profiles: 1, roles: 1 }, expiresAt: 9e9, world: { kind: 'real' }, grounds: { revision: 1, at: 1, by: [], met: [] } })]);
     expect(h.append('effect-reconciler', [attempt(h)])).toMatchObject({ code: 'ILLEGAL', message: expect.stringContaining('unsealed') });
     h.seal();
     expect(h.append('effect-reconciler', [attempt(h)]).kind).toBe('judged');

@@ -97,7 +97,7 @@ export function judgeAppend(before: RunState, writer: ServiceName, events: reado
     if (wrong !== null) return refuse('ILLEGAL', `${e.type} at revision ${e.revision}: ${wrong}`, { type: e.type, why: wrong });
     s = after;
   }
-  return { kind: 'judged', state: s, conditions, debit: debitOf(before, s), cut, openEffects: openDiff(before, s), needs: needDiff(before, s), eraseContents: !contentEnds(before) && contentEnds(s) };
+  return { kind: 'judged', state: s, conditions, debit: debitOf(before, s), cut, openEffects: openDiff(before, s), needs: needDiff(before, s), eraseContents: (!contentEnds(before) && contentEnds(s)) || events.some((e) => e.type === 'content.erased') };
 }
 
 /** A run that keeps metadata only lets its content go at its end, but not while something unresolved may still need it (EFF-8). */

@@ -8,7 +8,7 @@ import { illegal } from './legal.js';
 import { needsOf } from './needs.js';
 import { applyFindings, expireClaims, recordLook, takeReceipts } from './reconcile.js';
 import { emptyRun, type RunState } from './run.js';
-import { CONTRACTS, History, OP, OTHER_ROUTE, POLICY, profiles, toolOf } from './spec-kit.js';
+import { CONTRACTS, History, OP, OTHER_ROUTE, POLICY, rulesText, profiles, toolOf } from './spec-kit.js';
 import { whoseMove } from './turn.js';
 
 const TOOL_NAMES = Object.keys(CONTRACTS);
@@ -45,7 +45,7 @@ function people(h: History, what: string): void {
     case 'finish': h.append('api', [fact('run.end-requested', { reason: '' })], OP); return;
     case 'input': h.append('api', [fact('input.received', { text: content })], OP); return;
     case 'approve': if (asked) h.append('api', [fact('approval.decided', { approval: asked.approval, subject: asked.subject, decision: 'approved', note: '' })], OP); return;
-    case 'policy': h.change('policy', { ...POLICY, rules: [{ id: 'r', effect: 'ask', tools: ['mail'], reason: 'ask' }] }); return;
+    case 'policy': h.change('policy', { ...POLICY, rules: rulesText([{ id: 'r', effect: 'ask', tools: ['mail'], reason: 'ask' }]) }); return;
     case 'registry': h.change('registry', { tools: TOOL_NAMES.filter((t) => t !== 'pay').map(toolOf) }); return;
     case 'profiles': h.change('profiles', profiles([OTHER_ROUTE])); return;
     default: throw new Error(what);

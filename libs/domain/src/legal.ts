@@ -10,11 +10,12 @@
  *
  * Rows: RUN-7, EFF-2, EFF-4, EFF-5, EFF-7, EFF-10, BUD-2, SEAL-6.
  */
-import { areAmounts, budgetHolds, DIMENSIONS, idle, owed, plus, reserved, covers, settled, type Amounts, type Budget } from './budget.js';
-import { allowedRecoveries, EFFECT_MOVES, isUnresolved, lastAttempt, type Effect } from './effect.js';
+import { areAmounts, budgetHolds, DIMENSIONS, idle, isNothing, owed, plus, reserved, covers, settled, type Amounts, type Budget } from './budget.js';
+import { allowedRecoveries, EFFECT_MOVES, isUnresolved, lastAttempt, queryOf, type Effect } from './effect.js';
 import type { EventData, EventEnvelope, EventType } from './events.js';
 import type { EffectId } from './ids.js';
-import { FINDINGS_MAX, isDisproved, queued, unresolvedOf, type RunState } from './run.js';
+import { FINDINGS_MAX, isDisproved, queued, unresolvedOf, WAITING_MAX, type RunState } from './run.js';
+import { heldBack } from './needs.js';
 import { sameRoute } from './tenant.js';
 import { whoseMove } from './turn.js';
 
@@ -24,7 +25,7 @@ export type Illegal = string | null;
 export const AFTER_END: ReadonlySet<EventType> = new Set<EventType>([
   'receipt.received', 'effect.receipt-recorded', 'effect.observed', 'effect.refused', 'effect.not-sent', 'effect.outcome-unknown', 'effect.reconciled', 'effect.looked', 'look.permitted',
   'generation.refused', 'generation.not-sent', 'generation.outcome-unknown',
-  'effect.duplicated', 'effect.contradicted', 'effect.needs-person', 'effect.recovery-denied', 'effect.finding-submitted', 'finding.accepted', 'finding.refused', 'budget.settled', 'checkpoint.sealed', 'note.added', 'dead-letter.recorded', 'provider.disagreed',
+  'effect.duplicated', 'effect.contradicted', 'effect.needs-person', 'effect.recovery-denied', 'effect.finding-submitted', 'finding.accepted', 'finding.refused', 'budget.settled', 'budget.raise-refused', 'effect.migration-requested', 'effect.migrated', 'effect.migration-refused', 'source.reviewed', 'run.erasure-requested', 'content.erased', 'checkpoint.sealed', 'note.added', 'dead-letter.recorded', 'provider.disagreed',
 ]);
 const STARTS: ReadonlySet<EventType> = new Set<EventType>(['effect.attempt-started', 'generation.started', 'effect.permitted', 'generation.permitted', 'context.compiled', 'effect.intended']);
 
@@ -44,6 +45,7 @@ function attemptStart(s: RunState, d: EventData['effect.attempt-started'], e: Ev
   const x = effectOf(s, d.effect);
   if (typeof x === 'string') return x;
   if (s.boundary.length > 0) return 'a boundary is unsealed';
+  if (heldBack(s, x)) return 'what was unknown when the run was resumed has not been looked at';
   if (x.permit === null || x.permit.permit !== d.permit) return `effect ${d.effect} has no permit ${d.permit}`;
   if (x.permit.subject !== x.subject) return 'the permit is for another intent';
   if (queued(s, x)) return `another effect holds the ${x.holds}`;
@@ -62,12 +64,14 @@ function attemptStart(s: RunState, d: EventData['effect.attempt-started'], e: Ev
 function reconciled(s: RunState, d: EventData['effect.reconciled'], e: EventEnvelope): Illegal {
   const x = effectOf(s, d.effect);
   if (typeof x === 'string') return x;
+  if (x.erased && d.as !== 'happened') return 'its evidence was erased: nobody can tell that it did not happen';
   if (d.by === 'finding') return s.findings.some((f) => f.effect === d.effect && f.stage === 'accepted' && !f.applied && f.verdict === d.as) ? null : 'no accepted finding says so';
   if (d.evidence === null) return `reconciled by ${d.by} without evidence`;
   if (d.by !== 'query') return d.as === 'happened' ? null : `a ${d.by} shows what happened, not what did not`;
-  if (x.contract.query === undefined) return 'its contract has no query';
+  const query = queryOf(x);
+  if (query === undefined) return 'its contract has no query';
   if (d.as === 'happened') return null;
-  const after = x.contract.query.absenceFinalAfterMs;
+  const after = query.absenceFinalAfterMs;
   const last = lastAttempt(x);
   return after !== null && last !== undefined && e.recordedAt >= last.startedAt + after ? null : 'absence is not final for this contract yet'; // keeps L3
 }
@@ -88,6 +92,7 @@ const CHECKS: { readonly [T in EventType]?: Check<T> } = {
     const g = s.generation;
     if (g?.generation !== d.generation || g.stage !== 'permitted') return `generation ${d.generation} is not permitted`;
     if (s.boundary.some((b) => b !== 'run-state')) return 'a boundary is unsealed';
+    if (heldBack(s, null)) return 'what was unknown when the run was resumed has not been looked at';
     if (g.permit?.permit !== d.permit || g.permit.subject !== g.subject) return 'the permit is another';
     if (d.form !== g.form) return `the context was compiled as ${g.form}, not as ${d.form}`;
     return sameRoute(s.segmentRoute, g.route) ? null : 'a change of the decision-maker needs its transition first';
@@ -123,7 +128,7 @@ const CHECKS: { readonly [T in EventType]?: Check<T> } = {
   'effect.contradicted': (s, d) => (!isDisproved(s, d.effect) ? `effect ${d.effect} was not settled as not having happened` : d.from !== 'finding' || s.findings.some((f) => f.effect === d.effect && f.stage === 'accepted' && !f.applied && f.verdict === 'happened') ? null : 'no accepted finding says so'),
   'effect.finding-submitted': (s) => { const waiting = s.findings.filter((f) => !f.applied).length; return waiting < FINDINGS_MAX ? null : `FINDINGS_FULL: ${waiting} findings wait for their judgement already, and none of them is dropped for another`; },
   'effect.looked': (s, d) => (s.effects[d.effect]?.lookPermit?.look === d.look ? null : 'this look is not permitted'),
-  'look.permitted': (s, d) => (s.effects[d.effect]?.contract.query === undefined ? 'its contract has no query' : null),
+  'look.permitted': (s, d) => (!Object.hasOwn(s.effects, d.effect) || queryOf(s.effects[d.effect] as Effect) === undefined ? 'its contract has no query' : null),
   'finding.accepted': (s, d) => (s.findings.some((f) => f.finding === d.finding && f.stage === 'submitted' && f.effect === d.effect && f.verdict === d.verdict) ? null : 'no such finding waits'),
   'finding.refused': (s, d) => (s.findings.some((f) => f.finding === d.finding && f.stage === 'submitted') ? null : 'no such finding waits'),
   'approval.decided': (s, d) => (s.approvals[d.approval]?.stage !== 'requested' ? `no approval ${d.approval} waits for a decision` : s.approvals[d.approval]?.subject !== d.subject ? 'the approval is for another intent' : null),
@@ -133,6 +138,15 @@ const CHECKS: { readonly [T in EventType]?: Check<T> } = {
     if (!(d.reservation in s.budget.reservations) || !areAmounts(d.used)) return `no reservation ${d.reservation}`;
     return d.charged === undefined ? null : s.status !== 'ended' ? 'while a run goes on, it draws what it needs' : chargeable(settled(s.budget, d.reservation, d.used), d.charged);
   },
+  'budget.raise-requested': (s, d) => (s.raises.length >= WAITING_MAX ? `${WAITING_MAX} raises wait already` : !areAmounts(d.amounts) || (isNothing(d.amounts) && d.wallMs === 0) ? 'a raise is whole numbers, and more than nothing' : areAmounts(plus(s.budget.granted, d.amounts)) ? null : 'the budget would be larger than can be counted'),
+  'budget.raised': (s, d) => { const r = s.raises.find((x) => x.raise === d.raise); return r === undefined ? `no raise ${d.raise} waits` : r.wallMs === d.wallMs && DIMENSIONS.every((k) => r.amounts[k] === d.amounts[k]) ? null : 'it is not the raise that was asked for'; },
+  'effect.migration-requested': (s) => (s.migrations.length < WAITING_MAX ? null : `${WAITING_MAX} migrations wait already`),
+  'effect.migrated': (s, d) => (s.migrations.some((m) => m.migration === d.migration && m.effect === d.effect && m.tool === d.tool) ? null : 'no such migration waits'),
+  'effect.migration-refused': (s, d) => (s.migrations.some((m) => m.migration === d.migration) ? null : 'no such migration waits'),
+  'source.observed': (s, d) => (Object.hasOwn(s.effects, d.effect) ? null : `this run has no open effect ${d.effect}`),
+  'source.reviewed': (s, d) => (s.sources.some((x) => x.source === d.source) ? null : `this run has no source ${d.source}, or a newer observation took its place`),
+  'run.erasure-requested': (s) => (s.status === 'ended' ? (s.erasure === null ? null : 'its erasure was asked for already') : 'the run has not ended: end it first, then its content can be erased'),
+  'content.erased': (s, d) => { const open = unresolvedOf(s).map((e) => e.effect); return s.erasure === null ? 'nobody asked for it' : open.length === d.unresolved.length && open.every((e) => d.unresolved.includes(e)) ? null : 'it must name what is unresolved'; },
   'run.ended': (s, d) => (d.withUnknowns !== unresolvedOf(s).length > 0 ? 'it must say whether unresolved effects remain' : !DIMENSIONS.every((x) => d.returned[x] === Math.max(0, idle(s.budget)[x])) ? 'what is returned is not what is idle' : d.charged === undefined ? null : chargeable(s.budget, d.charged)),
   'run.resumed': (s) => (s.status === 'paused' || s.blocked !== null || s.requests.length > 0 ? null : 'the run is not paused'),
   'run.pause-requested': (s) => (s.status === 'paused' ? 'the run is paused already' : null),

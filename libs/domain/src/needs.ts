@@ -10,6 +10,7 @@
  * Rows: SEAL-6, SCH-2 (shape), SVC-1, EFF-5.
  */
 import { idle, type Amounts, type Dimension } from './budget.js';
+import { isConsequential } from './contract.js';
 import { allowedRecoveries, isUnresolved, lastAttempt, type Effect } from './effect.js';
 import type { Reactor, ServiceName, StoreTimeMs } from './ids.js';
 import { permitStale } from './permit.js';
@@ -86,13 +87,16 @@ function unknownNeeds(e: Effect, s: RunState, add: (n: Need) => void): void {
   if (!own.later) add(need('effect-reconciler', `person:${e.effect}`, at));
 }
 
+/** keeps RES-1: after a resume, what is unknown is looked at before anything consequential begins. The look's answer brings the rest. */
+export const heldBack = (s: RunState, e: Effect | null): boolean => s.lookFirst.length > 0 && (e === null || isConsequential(e.contract));
+
 function effectNeeds(e: Effect, s: RunState, add: (n: Need) => void): void {
   const at = s.lastAt;
   const attempt = lastAttempt(e);
   if (e.stage === 'in-flight' && attempt) return add(need('effect-reconciler', `lease:${attempt.attempt}`, attempt.startedAt + attempt.leaseMs)); // keeps N2
   if (e.stage === 'unknown') return unknownNeeds(e, s, add);
   if (s.status !== 'active') return;
-  if (e.needsPerson !== null) return;
+  if (e.needsPerson !== null || heldBack(s, e)) return;
   if (e.stage === 'permitted' && e.permit !== null) {
     if (queued(s, e)) return; // keeps N3: it is looked at again when the one before it has ended
     if (permitStale(s, e.permit)) return add(need('policy-gate', `rejudge:${e.permit.permit}`, at));
@@ -114,8 +118,12 @@ function paused(s: RunState, n: Need): Need {
 function blockedNeed(s: RunState, b: NonNullable<RunState['blocked']>): Need {
   const wanted = budgetWanted(s);
   if (wanted === null) return need('policy-gate', `blocked:${b.code}`, FAR, b.waitsFor === 'budget' ? null : b.waitsFor);
-  return need('policy-gate', `blocked:${b.code}:${wanted.dimension}:${wanted.least}`, FAR, `budget:${wanted.dimension}:${wanted.least}`);
+  const { opensAt } = b.facts as { readonly opensAt?: number | null };
+  return need('policy-gate', `blocked:${b.code}:${wanted.dimension}:${wanted.least}`, opensAt ?? FAR, `budget:${wanted.dimension}:${wanted.least}`);
 }
+
+/** When the time for work is used up, if the run stays at work; null: it does not run now, or has no bound. */
+export const workEndsAt = (s: RunState): StoreTimeMs | null => (s.status !== 'active' || s.clock.limitMs === null || s.clock.since === null ? null : s.clock.since + Math.max(0, s.clock.limitMs - s.clock.spentMs));
 
 export const needsOf = (s: RunState): readonly Need[] => allNeeds(s).map((n) => paused(s, n));
 
@@ -135,15 +143,22 @@ function allNeeds(s: RunState): readonly Need[] {
   if (receipt !== undefined) hold(need('effect-reconciler', `receipts:${receipt.receipt.commitment}`, at)); // other work once this one is recorded, so that the rest wakes somebody
   if (s.findings.some((f) => f.stage === 'submitted')) hold(need('policy-gate', 'findings', at));
   if (s.findings.some((f) => f.stage === 'accepted' && !f.applied)) hold(need('effect-reconciler', 'findings', at));
+  if (s.migrations.length > 0) hold(need('policy-gate', `migrations:${s.migrations.at(-1)?.migration}`, at));
   if (s.status === 'ended') {
+    if (s.erasure !== null) hold(need('checkpoint-sealer', 'erase', at));
     if (s.settle.some((x) => x.reservation in s.budget.reservations)) hold(need('policy-gate', 'settle', at));
     return needs;
   }
   if (s.requests.length > 0) hold(need('policy-gate', `requests:${s.requests.at(-1)?.revision}`, at));
+  if (s.raises.length > 0) hold(need('policy-gate', `raises:${s.raises.at(-1)?.raise}`, at));
+  const runsOut = workEndsAt(s);
+  if (runsOut !== null) hold(need('policy-gate', `wall:${runsOut}`, runsOut));
   if (s.contradictions.unasked.length > 0 && s.status === 'active') hold(need('policy-gate', `contradicted:${s.contradictions.count}`, at));
   if (s.blocked !== null && s.status === 'active') hold(blockedNeed(s, s.blocked));
 
-  switch (whoseMove(s)) {
+  const move = whoseMove(s);
+  if (heldBack(s, null) && (move === 'compile' || move === 'judge-generation' || move === 'generate')) return needs;
+  switch (move) {
     case 'intend': hold(need('effect-reconciler', 'intend', at)); break;
     case 'compile':
       if (s.failures.count >= FAILURES_MAX) hold(need('policy-gate', 'failing', at));

@@ -8,13 +8,13 @@
  */
 import { clip, type ContentRef } from './content.js';
 import { draftOn } from './draft.js';
-import { EFFECT_MOVES, lastAttempt, type Effect } from './effect.js';
+import { EFFECT_MOVES, lastAttempt, queryOf, type Effect } from './effect.js';
 import { fact, type Fact } from './events.js';
 import type { AttemptId, EffectId, StoreTimeMs } from './ids.js';
 import type { Json } from './json.js';
 import { ownRecoveries } from './needs.js';
 import { permitStale } from './permit.js';
-import { isDisproved, queued, type OpenCall, type RunState } from './run.js';
+import { isDisproved, queued, settledAsNot, type OpenCall, type RunState } from './run.js';
 import { offers, toolNamed, type Registry, type ToolMapping } from './tool.js';
 
 export type Validated = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly issues: string };
@@ -27,7 +27,7 @@ export function planCalls(s: RunState, registry: Registry | null, argsOf: (c: Op
   return s.calls.filter((c) => c.effect === null && c.refused === null).map((call): PlannedCall => {
     if (registry === null) return { kind: 'refused', call, code: 'REGISTRY_UNAVAILABLE', reason: 'no tool registry is published' };
     const tool = toolNamed(registry, call.tool);
-    if (tool === undefined) return { kind: 'refused', call, code: 'UNKNOWN_TOOL', reason: 'no tool of this name is registered' };
+    if (tool === undefined) return { kind: 'refused', call, code: 'UNKNOWN_TOOL', reason: 'no tool of this name is registered, or it was removed' };
     if (!offers(s, tool)) return { kind: 'refused', call, code: 'TOOL_NOT_OFFERED', reason: 'this run does not offer the tool' };
     const args = call.args === null ? undefined : argsOf(call);
     if (args === undefined) return { kind: 'refused', call, code: 'ARGUMENTS_NOT_JSON', reason: 'the arguments are not valid JSON' };
@@ -88,7 +88,7 @@ export function recordOutcome(s: RunState, effect: EffectId, attempt: AttemptId,
   if (o.kind !== 'observed') return [];
   const evidence = o.receipt ?? o.text;
   if (e.stage === 'unknown') return [fact('effect.receipt-recorded', { effect, receipt: evidence, from: 'late-reply' }), fact('effect.reconciled', { effect, as: 'happened', by: 'late-reply', evidence, text: o.text })];
-  if (e.stage === 'did-not-happen') return contradiction(s, effect, evidence, 'late-reply');
+  if (settledAsNot(e)) return contradiction(s, effect, evidence, 'late-reply');
   return e.receipts.some((r) => r.commitment === evidence.commitment) ? [] : [fact('effect.receipt-recorded', { effect, receipt: evidence, from: 'late-reply' })];
 }
 
@@ -145,7 +145,7 @@ export function recordLook(s: RunState, effect: EffectId, l: Look, now: StoreTim
   if (l.kind === 'happened') return seenThere(s, effect, l);
   const p = e?.lookPermit ?? null;
   if (e === undefined || p === null || e.stage !== 'unknown') return [];
-  const after = e.contract.query?.absenceFinalAfterMs ?? null;
+  const after = queryOf(e)?.absenceFinalAfterMs ?? null;
   const a = lastAttempt(e);
   const looked = fact('effect.looked', { effect, look: p.look, answer: l.kind, cause: l.kind === 'cannot-tell' ? told(l.cause) : '' });
   if (l.kind === 'not-found' && after !== null && a !== undefined && now >= a.startedAt + after) return [looked, fact('effect.reconciled', { effect, as: 'did-not-happen', by: 'query', evidence: l.evidence, text: null })];

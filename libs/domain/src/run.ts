@@ -12,6 +12,7 @@ import type { AttemptForm, Boundary, ContinuationHandle, Permit, RetentionContra
 import type { Actor, AttemptId, CheckpointId, Digest, EffectId, GenerationId, RunId, StoreTimeMs, TenantId } from './ids.js';
 import type { Json } from './json.js';
 import type { FinishReason, Route } from './provider.js';
+import type { DataClass } from './tool.js';
 
 export const HISTORY_ITEMS_MAX = 60;
 export const LINEAGE_ITEMS_MAX = 256;
@@ -23,6 +24,10 @@ export const APPROVALS_OVER_MAX = 20;
 /** Settled effects that are remembered, after they have left the state, as not having happened: evidence against it is then known as such. */
 export const DISPROVED_MAX = 200;
 export const CONTRADICTIONS_MAX = 20;
+export const SOURCES_MAX = 60;
+export const VALIDATIONS_MAX = 20;
+/** So many raises, or migrations, may wait for their judgement. */
+export const WAITING_MAX = 20;
 
 export type RunStatus = 'new' | 'active' | 'paused' | 'ended';
 
@@ -104,6 +109,27 @@ export interface Denial { readonly revision: number; readonly of: string; readon
 export interface Finding { readonly finding: string; readonly effect: EffectId; readonly verdict: 'happened' | 'did-not-happen'; readonly evidence: ContentRef; readonly by: Actor; readonly stage: 'submitted' | 'accepted' | 'refused'; readonly applied: boolean }
 /** Evidence that an effect happened that was settled as not having happened. */
 export interface Contradiction { readonly effect: EffectId; readonly tool: string; readonly from: string; readonly revision: number }
+/** Where something that the run may rest on was retrieved from. */
+export interface Source {
+  readonly source: string;
+  readonly identity: string;
+  readonly effect: EffectId;
+  readonly tool: string;
+  readonly retrievedAt: StoreTimeMs;
+  readonly content: ContentRef | null;
+  readonly excerpt: ContentRef;
+  readonly required: boolean;
+  readonly replay: 'recording' | 'live';
+  readonly gap: string | null;
+  readonly review: 'unreviewed' | 'approved' | 'rejected';
+  readonly reviewedBy: Actor | null;
+}
+/** A command that was run in the workspace: on which tree, and what it said. */
+export interface Validation { readonly effect: EffectId; readonly tool: string; readonly tree: string | null; readonly ok: boolean; readonly text: ContentRef; readonly revision: number }
+/** Time at work, waits for people left out. `since`: at work from then on; null: it waits. */
+export interface WorkClock { readonly limitMs: number | null; readonly spentMs: number; readonly since: StoreTimeMs | null }
+export interface Raise { readonly raise: string; readonly amounts: Amounts; readonly wallMs: number; readonly by: Actor }
+export interface Migration { readonly migration: string; readonly effect: EffectId; readonly tool: string; readonly by: Actor }
 export interface SegmentTally { readonly segment: number; readonly route: Route; readonly generations: number; readonly effects: number; readonly denials: number; readonly unknowns: number; readonly inputTokens: number; readonly outputTokens: number }
 
 export interface RunState {
@@ -117,6 +143,9 @@ export interface RunState {
   readonly task: { readonly goal: ContentRef; readonly title: string; readonly constraints: readonly string[]; readonly tools: readonly string[]; readonly whenDone: 'end' | 'await-input'; readonly changePolicy: 'allow' | 'review' | 'forbid' } | null;
   /** People who asked for something in this run: where policy wants four eyes, none of them approves it. */
   readonly askers: readonly string[];
+  /** Who asked for the run, and for whom. */
+  readonly requester: Actor | null;
+  readonly onBehalfOf: string | null;
   readonly plan: readonly string[];
   readonly retention: RetentionContract;
   readonly world: World;
@@ -147,6 +176,21 @@ export interface RunState {
   readonly budget: Budget;
   readonly settle: readonly { readonly reservation: string; readonly used: Amounts }[];
   readonly workspace: WorkspaceRef | null;
+  /** What changed the workspace, newest last. */
+  readonly workspaceChanges: readonly { readonly effect: EffectId | null; readonly tree: string; readonly summary: string }[];
+  readonly validations: readonly Validation[];
+  readonly clock: WorkClock;
+  readonly raises: readonly Raise[];
+  readonly migrations: readonly Migration[];
+  /** The newest of each identity. */
+  readonly sources: readonly Source[];
+  readonly sourcesOmitted: number;
+  /** Of all results taken in, the most confidential. */
+  readonly dataClass: DataClass;
+  /** Unknown when the run was resumed, and not looked at since: until then nothing consequential begins (RES-1). */
+  readonly lookFirst: readonly EffectId[];
+  readonly contentErased: boolean;
+  readonly erasure: { readonly reason: string; readonly by: Actor } | null;
   readonly authorityRevision: number;
   readonly boundary: readonly Boundary[];
   readonly checkpoint: { readonly checkpoint: CheckpointId; readonly cut: number; readonly manifest: Digest } | null;
@@ -160,11 +204,12 @@ export interface RunState {
 }
 
 export const emptyRun = (tenant: TenantId, run: RunId): RunState => ({
-  tenant, run, revision: 0, head: '' as Digest, lastAt: 0, status: 'new', ended: null, task: null, askers: [], plan: [], retention: 'standard', world: { kind: 'real' },
+  tenant, run, revision: 0, head: '' as Digest, lastAt: 0, status: 'new', ended: null, task: null, askers: [], requester: null, onBehalfOf: null, plan: [], retention: 'standard', world: { kind: 'real' },
   route: null, segment: 0, segmentRoute: null, segments: [], lineage: null, lineages: 0, generation: null, generations: 0,
   failures: { count: 0, retryAt: null, lastCode: null, refusesLineage: false }, finished: null, inputs: [], calls: [], effects: {}, history: [], historyOmitted: 0,
   approvals: {}, denials: [], denialsOmitted: 0, findings: [], receiptsPending: [], requests: [], continuationWanted: false, blocked: null, paused: null,
-  budget: openBudget(NOTHING), settle: [], workspace: null, authorityRevision: 0, boundary: [], checkpoint: null, duplicates: 0, disproved: [], contradictions: { count: 0, unasked: [] }, deadLetters: {},
+  budget: openBudget(NOTHING), settle: [], workspace: null, workspaceChanges: [], validations: [], clock: { limitMs: null, spentMs: 0, since: null }, raises: [], migrations: [],
+  sources: [], sourcesOmitted: 0, dataClass: 'public', lookFirst: [], contentErased: false, erasure: null, authorityRevision: 0, boundary: [], checkpoint: null, duplicates: 0, disproved: [], contradictions: { count: 0, unasked: [] }, deadLetters: {},
 });
 
 /** Waits behind another effect that holds the same part of the run: one in flight, or an earlier one that may start first. */
@@ -177,7 +222,14 @@ export function queued(s: RunState, e: Effect): boolean {
   }
   return false;
 }
-/** Settled as not having happened, whether it is in the state still or has left it. */
-export const isDisproved = (s: RunState, effect: EffectId): boolean => (Object.hasOwn(s.effects, effect) ? s.effects[effect]?.stage === 'did-not-happen' : s.disproved.some((x) => x.effect === effect));
+/** Sent, and settled as not having happened. */
+export const settledAsNot = (e: Effect): boolean => e.stage === 'did-not-happen' || e.stage === 'refused';
+/** The same, whether it is in the state still or has left it. */
+export function isDisproved(s: RunState, effect: EffectId): boolean {
+  const e = Object.hasOwn(s.effects, effect) ? s.effects[effect] : undefined;
+  return e === undefined ? s.disproved.some((x) => x.effect === effect) : settledAsNot(e);
+}
+/** Sources that the run needs and does not have: to be retrieved again before anything rests on them (SRC-2). */
+export const sourceGaps = (s: RunState): readonly Source[] => s.sources.filter((x) => x.required && (x.gap !== null ? x.review !== 'approved' : x.review === 'rejected'));
 export const effectOfCall = (s: RunState, c: OpenCall): Effect | undefined => (c.effect === null ? undefined : s.effects[c.effect]);
 export const unresolvedOf = (s: RunState): readonly Effect[] => Object.values(s.effects).filter((e) => e.stage === 'in-flight' || e.stage === 'unknown');

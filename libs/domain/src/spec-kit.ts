@@ -9,12 +9,15 @@ import type { EffectContract } from './contract.js';
 import { imagined } from './draft.js';
 import { asJson } from './entry.js';
 import { fact, type EventData, type EventEnvelope, type Fact, type WorkspaceRef } from './events.js';
-import { eligibleRoute, judge, type DecisionView } from './gate.js';
+import { eligibleRoute } from './gate/generations.js';
+import { judge } from './gate/judge.js';
+import type { GatePorts, GateView } from './gate/judging.js';
 import { judgeAppend, type Judged, type Refused } from './guard.js';
 import type { Actor, Digest, ServiceName } from './ids.js';
 import type { Json } from './json.js';
 import type { CapabilityProfile, OutputPart, Route } from './provider.js';
 import { planCalls, recordOutcome, startable, type Outcome } from './reconcile.js';
+import type { Rules } from './rules.js';
 import { emptyRun, type RunState } from './run.js';
 import { scopeOf } from './scope.js';
 import { modelOf, type PolicyDocument, type ProfilesDocument, type TenantState } from './tenant.js';
@@ -43,14 +46,23 @@ export const ROUTE: Route = { account: 'a', provider: 'p', adapter: 'x', model: 
 export const OTHER_ROUTE: Route = { ...ROUTE, account: 'b' };
 const account = (r: Route): ProfilesDocument['accounts'][number] => ({ account: r.account, provider: r.provider, adapter: r.adapter, endpoint: 'http://e', scope: r.account, models: [{ model: r.model, profile: PROFILE, usdMicrosPer1kInput: 1, usdMicrosPer1kOutput: 1 }] });
 export const profiles = (routes: readonly Route[]): ProfilesDocument => ({ accounts: routes.map(account), preference: routes });
-export const POLICY: PolicyDocument = { rules: [], permitLifeMs: 10_000, leaseMs: 1000, attemptsMax: 3, looksMax: 12, approvalLifeMs: 60_000, slice: { usd_micros: 1000, tokens: 5000, calls: 2 }, findingRoles: ['op'], approverRoles: ['op'], fourEyes: false };
+/** The rules of these specs, which need no language: a list as JSON. What Cedar makes of a text is its library's matter. */
+export interface PlainRule { readonly id: string; readonly effect: 'forbid' | 'ask'; readonly tools: readonly string[]; readonly reason: string }
+export const rulesText = (rules: readonly PlainRule[]): string => JSON.stringify(rules);
+export const plainRules = (text: string): Rules => (q) => {
+  if (text === 'broken') return { kind: 'broken', reason: 'they say nothing' };
+  const name = q.resource.kind === 'tool' ? q.resource.name : q.resource.model;
+  const against = (JSON.parse(text) as PlainRule[]).filter((r) => q.action === 'call' && (r.tools.includes('*') || r.tools.includes(name)) && !(r.effect === 'ask' && q.approved));
+  return against.length === 0 ? { kind: 'allow', by: ['allow'], reasons: [] } : { kind: 'deny', by: against.map((r) => r.id), reasons: against.map((r) => `${r.reason} (rule ${r.id})`) };
+};
+export const POLICY: PolicyDocument = { rules: '[]', hook: null, raiseRoles: ['op'], observationAgeMsMax: 60_000, permitLifeMs: 10_000, leaseMs: 1000, attemptsMax: 3, looksMax: 12, approvalLifeMs: 60_000, slice: { usd_micros: 1000, tokens: 5000, calls: 2 }, findingRoles: ['op'], approverRoles: ['op'], fourEyes: false };
 export const CONTRACTS: { readonly [tool: string]: EffectContract } = {
   read: { kind: 'read-only' }, box: { kind: 'contained' }, put: { kind: 'idempotent', precondition: 'etag' }, pay: { kind: 'keyed', keyLifeMs: 60_000 }, file: { kind: 'queryable', query: { absenceFinalAfterMs: 5000 } }, mail: { kind: 'neither' },
 };
 export const toolOf = (name: string): ToolMapping => ({ name, description: name, server: 's', schema: {}, schemaDigest: digest({}), mappingRevision: 1, contract: CONTRACTS[name] as EffectContract, scopeFields: ['what'], target: name, connector: { kind: 'http', config: {} }, timeoutMs: 1000, argumentBytesMax: 10_000, outputBytesMax: 1000, dataClass: 'internal', costUsdMicros: 1 });
 export const OP: Actor = { kind: 'person', id: 'olga' };
 
-export interface HistoryOptions { readonly budget?: Amounts; readonly balance?: Amounts; readonly whenDone?: 'end' | 'await-input'; readonly changePolicy?: 'allow' | 'review' | 'forbid'; readonly retention?: 'standard' | 'metadata-only'; readonly constraints?: readonly string[]; readonly tools?: readonly string[]; readonly goal?: string; readonly workspace?: WorkspaceRef | null }
+export interface HistoryOptions { readonly budget?: Amounts; readonly balance?: Amounts; readonly whenDone?: 'end' | 'await-input'; readonly changePolicy?: 'allow' | 'review' | 'forbid'; readonly retention?: 'standard' | 'metadata-only'; readonly constraints?: readonly string[]; readonly tools?: readonly string[]; readonly goal?: string; readonly workspace?: WorkspaceRef | null; readonly onBehalfOf?: string; readonly wallMs?: number }
 const RICH: Amounts = { usd_micros: 1_000_000, tokens: 1_000_000, calls: 100 };
 
 export class History {
@@ -66,11 +78,11 @@ export class History {
     this.balance = o.balance ?? RICH;
     this.tenant = {
       policy: { revision: 1, document: POLICY, digest: 'p' }, registry: { revision: 1, document: { tools: Object.keys(CONTRACTS).map(toolOf) }, digest: 'r' },
-      profiles: { revision: 1, document: profiles([ROUTE, OTHER_ROUTE]), digest: 'f' }, roles: { revision: 1, document: { people: [{ person: 'olga', roles: ['op'] }] }, digest: 'o' },
+      profiles: { revision: 1, document: profiles([ROUTE, OTHER_ROUTE]), digest: 'f' }, roles: { revision: 1, document: { people: [{ person: 'olga', roles: ['op'] }], delegations: [] }, digest: 'o' },
     };
     const goal = this.content(o.goal ?? 'the goal', 'input');
     this.must('api', [
-      fact('run.created', { goal, title: 't', retention: o.retention ?? 'standard', world: { kind: 'real' }, budget: o.budget ?? RICH, constraints: o.constraints ?? ['be careful'], tools: o.tools ?? [], workspace: o.workspace ?? null, whenDone: o.whenDone ?? 'end', changePolicy: o.changePolicy ?? 'allow' }),
+      fact('run.created', { goal, title: 't', retention: o.retention ?? 'standard', world: { kind: 'real' }, budget: o.budget ?? RICH, constraints: o.constraints ?? ['be careful'], tools: o.tools ?? [], workspace: o.workspace ?? null, whenDone: o.whenDone ?? 'end', changePolicy: o.changePolicy ?? 'allow', onBehalfOf: o.onBehalfOf ?? null, wallMs: o.wallMs ?? null }),
       fact('input.received', { text: goal }),
     ], OP);
   }
@@ -104,8 +116,12 @@ export class History {
     const j = this.append(writer, facts, actor);
     if (j.kind === 'refused') throw new Error(`${j.code}: ${j.message}`);
   }
-  view(open: DecisionView['open'] = this.open()): DecisionView { return { state: this.state, open, tenant: { ...this.tenant }, balance: this.balance, suspect: false, standing: [], now: this.now }; }
-  open(): DecisionView['open'] {
+  view(open: GateView['open'] = this.open()): GateView {
+    const args = new Map(Object.values(this.state.effects).map((e) => [e.args.commitment, JSON.parse(this.texts.get(e.args.commitment) ?? 'null') as Json]));
+    return { state: this.state, open, tenant: { ...this.tenant }, balance: this.balance, windowEndsAt: null, suspect: false, standing: [], now: this.now, args, hooked: new Map() };
+  }
+  ports(): GatePorts { return { id: (kind) => this.id(kind), digest, rules: plainRules(this.tenant.policy?.document.rules ?? '[]') }; }
+  open(): GateView['open'] {
     return Object.values(this.state.effects).filter((e) => e.stage === 'in-flight' || e.stage === 'unknown').map((e) => ({ effect: e.effect, tool: e.tool, scope: e.scope, kind: e.contract.kind, stage: e.stage as 'unknown', generation: e.generation, run: 'r' }));
   }
 
@@ -116,8 +132,8 @@ export class History {
     this.must('checkpoint-sealer', [fact('checkpoint.sealed', { checkpoint: this.id('cp'), version: 1, cut: s.revision, boundaries: s.boundary, manifest: weakDigest(plain(manifest)), previous: s.checkpoint?.checkpoint ?? null })]);
     return true;
   }
-  judgement(open?: DecisionView['open']): readonly Fact[] { return judge(this.view(open), { id: (kind) => this.id(kind), digest }); }
-  gate(open?: DecisionView['open']): boolean {
+  judgement(open?: GateView['open']): readonly Fact[] { return judge(this.view(open), this.ports()); }
+  gate(open?: GateView['open']): boolean {
     const facts = this.judgement(open);
     if (facts.length > 0) this.must('policy-gate', facts);
     return facts.length > 0;
@@ -188,7 +204,7 @@ export class History {
       if (p.kind === 'refused') return fact('call.refused', { call: p.call.call, generation: p.call.generation, tool: p.call.tool, code: p.code, reason: p.reason, facts: {} });
       const args = this.content(plain(p.args), 'tool-arguments');
       const mapping = { registryRevision: registry.revision, mappingRevision: 1, server: 's', schemaDigest: p.tool.schemaDigest };
-      return fact('effect.intended', { effect: this.id('eff'), call: p.call.call, generation: p.call.generation, tool: p.tool.name, mapping, contract: p.tool.contract, scope: scopeOf(p.tool, p.args, digest), args, subject: digest({ tool: p.tool.name, args: args.commitment }), key: this.id('key'), world: s.world, amounts: { usd_micros: 1, tokens: 0, calls: 1 }, ...(holdsOf(p.tool) === undefined ? {} : { holds: 'workspace' as const }) });
+      return fact('effect.intended', { effect: this.id('eff'), call: p.call.call, generation: p.call.generation, tool: p.tool.name, mapping, contract: p.tool.contract, scope: scopeOf(p.tool, p.args, digest), args, subject: digest({ tool: p.tool.name, args: args.commitment }), key: this.id('key'), world: s.world, amounts: { usd_micros: 1, tokens: 0, calls: 1 }, dataClass: p.tool.dataClass, ...(holdsOf(p.tool) === undefined ? {} : { holds: 'workspace' as const }) });
     }));
     return true;
   }

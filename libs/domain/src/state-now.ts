@@ -7,7 +7,7 @@
 import { DIMENSIONS, left } from './budget.js';
 import { clip } from './content.js';
 import { allowedRecoveries, isUnresolved, prohibited } from './effect.js';
-import type { RunState } from './run.js';
+import { sourceGaps, type RunState } from './run.js';
 
 export const QUOTE = '| ';
 /** Quotes untrusted text line by line, at most `bytesMax` characters; says when it was cut. */
@@ -36,7 +36,8 @@ export function stateNow(s: RunState): string {
   for (const c of s.task?.constraints ?? []) lines.push(`constraint: ${word(c, 500)}`);
   for (const a of Object.values(s.approvals)) if (a.stage === 'revoked' || a.stage === 'rejected' || (a.stage !== 'spent' && a.expiresAt <= s.lastAt)) lines.push(`approval ${a.approval} is ${a.expiresAt <= s.lastAt && a.stage !== 'revoked' && a.stage !== 'rejected' ? 'expired' : a.stage}: it allows nothing`);
   for (const [i, step] of s.plan.entries()) lines.push(`plan ${i + 1}: ${word(step, 300)}`);
+  for (const x of sourceGaps(s)) lines.push(`source ${word(x.identity, 300)} is required and not to be had (${word(x.gap ?? `rejected by ${x.reviewedBy?.id ?? 'a person'}`, 200)}): retrieve it again before anything rests on it`);
   const l = left(s.budget);
-  lines.push(`budget left: ${DIMENSIONS.map((d) => `${d} ${Math.max(0, l[d])} of ${s.budget.granted[d]}`).join(', ')}`);
+  lines.push(`budget left: ${DIMENSIONS.map((d) => `${d} ${Math.max(0, l[d])} of ${s.budget.granted[d]}`).join(', ')}${s.clock.limitMs === null ? '' : `, time at work ${Math.max(0, s.clock.limitMs - s.clock.spentMs)} ms of ${s.clock.limitMs}`}${s.budget.warned ? ' (nearly used up)' : ''}`);
   return lines.join('\n');
 }

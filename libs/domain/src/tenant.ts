@@ -5,20 +5,24 @@
  * Rows: TOOL-1, POL-1, EFF-7, BUD-5.
  */
 import type { Amounts } from './budget.js';
-import type { Digest } from './ids.js';
+import type { Digest, StoreTimeMs } from './ids.js';
 import type { CapabilityProfile, Route } from './provider.js';
 import type { ToolMapping } from './tool.js';
 
-export interface PolicyRule {
-  readonly id: string;
-  readonly effect: 'forbid' | 'ask';
-  /** Tool names, or `*`. */
-  readonly tools: readonly string[];
-  readonly reason: string;
+/** Asked before every call, and able only to refuse it or to have a person asked. No answer refuses. */
+export interface PolicyHook {
+  readonly url: string;
+  readonly timeoutMs: number;
+  /** Names a credential of the gate's; never the secret itself. */
+  readonly credential?: string;
+  /** Whether it is told the arguments too. */
+  readonly withArguments: boolean;
 }
 
 export interface PolicyDocument {
-  readonly rules: readonly PolicyRule[];
+  /** The tenant's rules in Cedar. */
+  readonly rules: string;
+  readonly hook: PolicyHook | null;
   readonly permitLifeMs: number;
   readonly leaseMs: number;
   /** How many attempts one effect or one context may take before a person is asked. */
@@ -30,7 +34,11 @@ export interface PolicyDocument {
   /** Roles whose holders may judge by hand what happened. */
   readonly findingRoles: readonly string[];
   readonly approverRoles: readonly string[];
+  /** Roles whose holders may raise a run's budget. */
+  readonly raiseRoles: readonly string[];
   readonly fourEyes: boolean;
+  /** How old an observation of a source may be when a rule rests on it. */
+  readonly observationAgeMsMax: number;
 }
 
 export interface ProviderAccount {
@@ -49,8 +57,18 @@ export interface ProfilesDocument {
   readonly preference: readonly Route[];
 }
 
+/** `to` may act for `from`, as far as `from` may: with these tools (`*`: all), until then. Taken out of the document, it is revoked. */
+export interface Delegation {
+  readonly delegation: string;
+  readonly from: string;
+  readonly to: string;
+  readonly tools: readonly string[];
+  readonly until: StoreTimeMs | null;
+}
+
 export interface RolesDocument {
   readonly people: readonly { readonly person: string; readonly roles: readonly string[] }[];
+  readonly delegations: readonly Delegation[];
 }
 
 export interface RegistryDocument { readonly tools: readonly ToolMapping[] }
@@ -74,3 +92,9 @@ export const sameRoute = (a: Route | null, b: Route | null): boolean =>
   a === b || (a !== null && b !== null && a.account === b.account && a.provider === b.provider && a.adapter === b.adapter && a.model === b.model);
 
 export const rolesOf = (d: RolesDocument | undefined, person: string): readonly string[] => d?.people.find((p) => p.person === person)?.roles ?? [];
+
+/** The delegation under which `to` may act for `from` now: for one tool, or for any. The one that lasts longest. */
+export function delegationOf(d: RolesDocument | undefined, from: string, to: string, tool: string | null, now: StoreTimeMs): Delegation | undefined {
+  const until = (x: Delegation): number => x.until ?? Infinity;
+  return d?.delegations.filter((x) => x.from === from && x.to === to && until(x) > now && (tool === null || x.tools.includes('*') || x.tools.includes(tool))).toSorted((a, b) => until(b) - until(a))[0];
+}

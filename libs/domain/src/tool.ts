@@ -36,6 +36,8 @@ export interface ToolMapping {
   readonly argumentBytesMax: number;
   readonly outputBytesMax: number;
   readonly dataClass: DataClass;
+  /** Present where results are sources: what they were retrieved from, as `{argument}` in a text, and whether the run may rely on nothing else in its place. */
+  readonly source?: { readonly identity: string; readonly required: boolean };
   /** Cost of one call in the run's budget, beyond the one call. */
   readonly costUsdMicros: number;
 }

@@ -28,3 +28,13 @@ export function whoseMove(s: RunState): Move {
   if (s.finished !== null) return 'finish';
   return 'nobody';
 }
+
+/** Whether the run is at work: something of its own is to be done or under way. While all that is left waits for a person, it is not (BUD-1). */
+export function atWork(s: RunState): boolean {
+  switch (whoseMove(s)) {
+    case 'nobody': return false;
+    case 'finish': return s.task?.whenDone === 'end';
+    case 'tools': return s.calls.some((c) => !callAnswered(s, c) && effectOfCall(s, c)?.stage !== 'awaiting-approval');
+    default: return true;
+  }
+}

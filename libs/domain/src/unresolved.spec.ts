@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { fact, type Fact } from './events.js';
-import { judge } from './gate.js';
+import { judge } from './gate/judge.js';
 import { applyFindings, takeReceipts } from './reconcile.js';
 import { quote, stateNow } from './state-now.js';
-import { History, OP, POLICY, toolOf } from './spec-kit.js';
+import { History, OP, POLICY, rulesText, toolOf } from './spec-kit.js';
 
 const effect = (h: History) => { const e = Object.values(h.state.effects).at(-1); if (e === undefined) throw new Error('no effect'); return e; };
 /** An effect whose first attempt is of unknown outcome, and that may be tried again where its contract allows it. */
@@ -76,7 +76,7 @@ describe('evidence that comes in numbers, or late', () => {
   });
   it('[EFF-5] takes a receipt at whatever stage, also of an effect that has left the state, and leaves none waiting', () => {
     const h = new History();
-    h.tenant.policy = { revision: 2, document: { ...POLICY, rules: [{ id: 'r', effect: 'ask', tools: ['*'], reason: 'look first' }] }, digest: 'p' };
+    h.tenant.policy = { revision: 2, document: { ...POLICY, rules: rulesText([{ id: 'r', effect: 'ask', tools: ['*'], reason: 'look first' }]) }, digest: 'p' };
     h.turn([{ tool: 'mail', args: { what: 'a' } }]);
     expect(effect(h).stage).toBe('awaiting-approval');
     receipt(h); take(h);
@@ -141,10 +141,10 @@ describe('a judgement', () => {
     if (a === undefined) throw new Error('no approval was asked for');
     h.must('api', [fact('approval.decided', { approval: a.approval, subject: a.subject, decision: 'approved', note: '' })], OP);
     h.seal();
-    const facts: readonly Fact[] = judge(h.view(open), { id: (k) => h.id(k), digest: () => 'd' });
+    const facts: readonly Fact[] = judge(h.view(open), { ...h.ports(), digest: () => 'd' });
     expect(facts.find((f) => f.type === 'effect.permitted')?.data).toMatchObject({ siblings: ['eff-elsewhere'], approval: a.approval });
     // what became unresolved since was not in front of whoever approved
-    const later: readonly Fact[] = judge(h.view([...open, ...open.map((x) => ({ ...x, effect: 'eff-later' }))]), { id: (k) => h.id(k), digest: () => 'd' });
+    const later: readonly Fact[] = judge(h.view([...open, ...open.map((x) => ({ ...x, effect: 'eff-later' }))]), { ...h.ports(), digest: () => 'd' });
     expect(later.find((f) => f.type === 'effect.permitted')).toBeUndefined();
     expect(later.find((f) => f.type === 'effect.denied')?.data).toMatchObject({ code: 'NOT_APPROVED' });
   });
@@ -171,7 +171,7 @@ describe('four eyes', () => {
   for (const fourEyes of [true, false]) {
     it(`[APP-2] ${fourEyes ? 'keeps' : 'does not keep'} people from approving what they asked for, as policy says`, () => {
       const h = new History();
-      h.tenant.policy = { revision: 2, document: { ...POLICY, fourEyes, rules: [{ id: 'r', effect: 'ask', tools: ['*'], reason: 'look first' }] }, digest: 'p' };
+      h.tenant.policy = { revision: 2, document: { ...POLICY, fourEyes, rules: rulesText([{ id: 'r', effect: 'ask', tools: ['*'], reason: 'look first' }]) }, digest: 'p' };
       h.turn([{ tool: 'mail', args: { what: 'a' } }]);
       const a = Object.values(h.state.approvals)[0];
       if (a === undefined) throw new Error('no approval was asked for');

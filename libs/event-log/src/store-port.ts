@@ -12,7 +12,7 @@ import type { Amounts, ContentRef, Digest, EffectId, EventClass, EventEnvelope, 
 import type { PreparedAppend, StoredContent, StreamHead } from './ports.js';
 
 /** Names the meaning of a snapshot's text. Raise it with every change of the fold or of RunState: older snapshots are then passed over. */
-export const FOLD_SCHEMA = 'run/5';
+export const FOLD_SCHEMA = 'run/6';
 export const PAGE_EVENTS_MAX = 512;
 /** Bytes of event data in one page; a page holds at least one event. */
 export const PAGE_BYTES_MAX = 512 * 1024;
@@ -51,6 +51,8 @@ export interface DecisionView extends LoadedRun {
   readonly openEffectsCut: boolean;
   readonly tenant: readonly TenantDocument[];
   readonly account: Amounts;
+  /** When the first of the tenant's limits opens its next window; null: it has none. */
+  readonly windowEndsAt: number | null;
   /** True: this run lost acknowledged events, and nobody has looked yet. No permit may be given; the store takes none. */
   readonly suspect: boolean;
   /** The store's clock, ms since 1970. */

@@ -19,7 +19,7 @@ export type ConnectorOutcome =
   /** `conflict`: the workspace was changed by somebody else; nothing was written (WSP-3). */
   | { readonly kind: 'refused'; readonly cause: string; readonly text: string; readonly conflict?: WorkspaceConflict }
   /** It happened. `ok` false: it happened and reports failure, such as tests that fail. `files` is stored before it is named here (WSP-2). */
-  | { readonly kind: 'observed'; readonly ok: boolean; readonly text: string; readonly receipt?: Json; readonly files?: WorkspaceChange }
+  | { readonly kind: 'observed'; readonly ok: boolean; readonly text: string; readonly receipt?: Json; readonly files?: WorkspaceChange; /** The text is only a part of what came. */ readonly partial?: true }
   | { readonly kind: 'unknown'; readonly cause: string };
 
 /** `count` above 1: the world says that it happened more than once (EFF-9). */

@@ -29,7 +29,7 @@ export class CreateRun {
       return {
         facts: [fact('run.created', {
           goal: goal.ref, title: body.title ?? titleFrom(body.goal), retention: body.retention, world: { kind: 'real' }, budget: body.budget, constraints: body.constraints, tools: body.tools,
-          workspace, whenDone: body.whenDone, changePolicy: body.changePolicy,
+          workspace, whenDone: body.whenDone, changePolicy: body.changePolicy, onBehalfOf: body.onBehalfOf ?? null, wallMs: body.wallMs ?? null,
         })],
         contents: uploads(goal),
       };

@@ -9,7 +9,7 @@ const ref = { commitment: `c1.${'0'.repeat(64)}`, bytes: 1, class: 'tool-argumen
 const base: RunState = { ...emptyRun('acme', 'r'), revision: 3, status: 'active', lastAt: NOW, task: { goal: { ...ref, class: 'input' }, title: 'T', constraints: [], tools: [], whenDone: 'end', changePolicy: 'allow' } };
 const effect = (id: string, stage: Effect['stage'], kind: Effect['contract']['kind'] = 'neither'): Effect => ({
   effect: id, call: `call-${id}`, generation: 'g', segment: 1, tool: 'pay', mapping: { registryRevision: 1, mappingRevision: 1, server: 's', schemaDigest: 'd' }, contract: { kind }, scope: { target: 'bank', fields: { account: 'd' } }, args: ref, subject: 's', key: 'k',
-  world: { kind: 'real' }, amounts: { usd_micros: 0, tokens: 0, calls: 1 }, stage, intendedAt: 1, permit: null, reservation: null, attempts: [{ attempt: 'a', owner: 'o', startedAt: NOW, leaseMs: 5, end: stage === 'in-flight' ? 'open' : 'unknown' }], receipts: [], result: null, lookPermit: null, looks: 0, lastLookAt: null, needsPerson: null, unused: 0, duplicated: 0,
+  world: { kind: 'real' }, amounts: { usd_micros: 0, tokens: 0, calls: 1 }, stage, intendedAt: 1, permit: null, reservation: null, attempts: [{ attempt: 'a', owner: 'o', startedAt: NOW, leaseMs: 5, end: stage === 'in-flight' ? 'open' : 'unknown' }], receipts: [], result: null, lookPermit: null, looks: 0, lastLookAt: null, needsPerson: null, unused: 0, duplicated: 0, dataClass: 'internal' as const, migrated: null, erased: false,
 });
 
 describe('a run for a person', () => {

@@ -24,7 +24,7 @@ async function sealedRun(): Promise<MemoryEventStore> {
     return o;
   };
   const goal = contentOf('mend it', 'input');
-  await append('api', 0, [fact('run.created', { goal: goal.ref, title: 'mend', retention: 'standard', world: { kind: 'real' }, budget: { usd_micros: 1000, tokens: 1000, calls: 10 }, constraints: [], tools: [], workspace: null, whenDone: 'end', changePolicy: 'allow' })], [goal]);
+  await append('api', 0, [fact('run.created', { goal: goal.ref, title: 'mend', retention: 'standard', world: { kind: 'real' }, budget: { usd_micros: 1000, tokens: 1000, calls: 10 }, constraints: [], tools: [], workspace: null, whenDone: 'end', changePolicy: 'allow', onBehalfOf: null, wallMs: null })], [goal]);
   const s = await guarded.state(tenant, stream);
   const manifest = canonical(cutOf(s, canonical, sha256).manifest);
   await append('checkpoint-sealer', 1, [fact('checkpoint.sealed', { checkpoint: 'c1', version: 1, cut: 1, boundaries: s.boundary, manifest: sha256(manifest), previous: null })], [], { checkpoint: { checkpoint: 'c1', manifest } });

@@ -13,7 +13,7 @@ let guard: GuardedStore;
 beforeEach(() => { memory = new MemoryEventStore(() => now); guard = new GuardedStore(memory, { clock: { now: () => now } }); });
 
 const goal = contentOf('the goal', 'input');
-const created = (over: object = {}): Fact => fact('run.created', { goal: goal.ref, title: 't', retention: 'standard', world: { kind: 'real' }, budget: RICH, constraints: [], tools: [], workspace: null, whenDone: 'end', changePolicy: 'allow', ...over });
+const created = (over: object = {}): Fact => fact('run.created', { goal: goal.ref, title: 't', retention: 'standard', world: { kind: 'real' }, budget: RICH, constraints: [], tools: [], workspace: null, whenDone: 'end', changePolicy: 'allow', onBehalfOf: null, wallMs: null, ...over });
 const wire = (c: ContentUpload) => ({ ref: c.ref, salt: Buffer.from(c.salt).toString('base64'), body: Buffer.from(c.body).toString('base64') });
 const request = (facts: readonly Fact[], over: Partial<AppendRequest> = {}): AppendRequest => ({
   tenant: 'acme', stream: 'run/r1' as StreamId, expected: 0, appendId: randomUUID(), actor: { kind: 'person', id: 'p' }, correlation: 'c', causation: null, events: facts.map((f) => ({ ...f, eventId: randomUUID() })), contents: [wire(goal)], ...over,
@@ -44,7 +44,7 @@ describe('the guarded store', () => {
     'a name of Object.prototype as type': ['UNKNOWN_TYPE', () => request([{ type: 'constructor', data: {} } as unknown as Fact])],
     'another schema version': ['WRONG_VERSION', () => { const r = request([created()]); return { ...r, events: r.events.map((e) => ({ ...e, schemaVersion: 2 })) }; }],
     'another owner': ['WRONG_OWNER', () => request([created()]), 'policy-gate'],
-    'a tenant event in a run': ['WRONG_STREAM', () => request([fact('roles.published', { people: [] })])],
+    'a tenant event in a run': ['WRONG_STREAM', () => request([fact('roles.published', { people: [], delegations: [] })])],
     'a run event in a tenant stream': ['WRONG_STREAM', () => request([created()], { stream: 'tenant/policy' as StreamId })],
     'more bytes than an append may have': ['TOO_LARGE', () => request([created()]), 'api', APPEND_BYTES_MAX + 1],
     'content that is not what its reference commits to': ['CONTENT_ALTERED', () => request([created()], { contents: [{ ...wire(goal), body: Buffer.from('the goaL').toString('base64') }] })],

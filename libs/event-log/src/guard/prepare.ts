@@ -132,7 +132,7 @@ export function prepareAppend(p: ParsedAppend, writer: ServiceName, standing: St
   const snapshot = Math.floor(last / SNAPSHOT_EVERY) > Math.floor(request.expected / SNAPSHOT_EVERY) ? JSON.stringify(j.state) : undefined;
   const append: PreparedAppend = {
     ...base, rows, citedAs, // what a run that keeps metadata only has let go at its end stays named by its checkpoints
-    cites: [...new Set([...citesOf(rows), ...(j.state.status === 'ended' && j.state.retention === 'metadata-only' ? [] : (j.cut?.cites ?? []))])], ...(checkpoint === undefined ? {} : { checkpoint }), ...(snapshot === undefined ? {} : { snapshot }),
+    cites: [...new Set([...citesOf(rows), ...(j.state.contentErased || (j.state.status === 'ended' && j.state.retention === 'metadata-only') ? [] : (j.cut?.cites ?? []))])], ...(checkpoint === undefined ? {} : { checkpoint }), ...(snapshot === undefined ? {} : { snapshot }),
     openEffects: j.openEffects, needs: j.needs, requires: [...base.requires, ...j.conditions.requires], ...(j.conditions.validUntil === null ? {} : { validUntil: j.conditions.validUntil }),
     scopesFree: j.conditions.scopesFree, debit: j.debit, releases: givesBack(j.debit) || j.needs.upsert.some((n) => n.waitsFor?.startsWith('budget:')) ? ['budget'] : [], eraseContents: j.eraseContents, wake: wakeOf([...j.needs.upsert], recordedAt),
   };

@@ -84,7 +84,7 @@ export class MemoryEventStore implements EventStorePort {
     const open = this.#open(q.tenant, q.targets);
     return {
       ...this.#load(q.tenant, q.stream, q.afterRevision), openEffects: open.slice(0, OPEN_EFFECTS_MAX), openEffectsCut: open.length > OPEN_EFFECTS_MAX,
-      tenant: this.#documents(q.tenant, q.tenantSeen ?? {}), account: this.#account(q.tenant), suspect: this.#isSuspect(q.tenant, q.stream), now: this.clock(),
+      tenant: this.#documents(q.tenant, q.tenantSeen ?? {}), windowEndsAt: null, account: this.#account(q.tenant), suspect: this.#isSuspect(q.tenant, q.stream), now: this.clock(),
     };
   }
   async needsDue(service: ServiceName, olderThanMs: number, limit: number, after?: NeedAt): Promise<readonly DueNeed[]> {

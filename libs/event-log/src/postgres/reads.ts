@@ -127,7 +127,7 @@ export class PostgresReads implements EventStoreReads {
     return {
       head, snapshot: row.snapshot, tail, more: reached < head.revision, openEffects: open.slice(0, OPEN_EFFECTS_MAX), openEffectsCut: open.length > OPEN_EFFECTS_MAX,
       tenant: (row.tenant ?? []).map((t) => ({ stream: t.stream, revision: t.revision, head: t.head, event: t.event === null ? null : eventFrom(t.event) })),
-      account: { ...NOTHING, ...row.account }, suspect: row.suspect, now: Number(row.now),
+      account: { ...NOTHING, ...row.account }, windowEndsAt: null, suspect: row.suspect, now: Number(row.now),
     };
   }
 

@@ -12,7 +12,7 @@ let memory: MemoryEventStore;
 let guard: GuardedStore;
 let requests: AppendRequest[];
 const access = (service: ServiceName, over: Partial<StoreAccess> = {}): StoreAccess => ({
-  service, append: (r) => { requests.push(r); return guard.append(r, service, 1000); }, loadRun: (t, s, a) => memory.loadRun(t, s, a), decisionView: (q) => memory.decisionView(q), contents: (t, c) => memory.contents(t, c, { reader: service }), ...over,
+  service, append: (r) => { requests.push(r); return guard.append(r, service, 1000); }, loadRun: (t, s, a) => memory.loadRun(t, s, a), decisionView: (q) => memory.decisionView(q), readEvents: (t, s, after, limit) => memory.readEvents(t, s, after, limit), contents: (t, c) => memory.contents(t, c, { reader: service }), ...over,
 });
 const log = (over: Partial<StoreAccess> = {}): ServiceLog => new ServiceLog(access('api', over), null, { clock: () => now, pause: () => Promise.resolve() });
 const step = (s: string) => ({ facts: [fact('plan.changed', { steps: [s] })] });
@@ -23,7 +23,7 @@ beforeEach(async () => {
   requests = [];
   const l = log();
   const goal = contentOf('goal', 'input');
-  await l.append(await l.state('acme', 'r1'), { facts: [fact('run.created', { goal: goal.ref, title: 't', retention: 'standard', world: { kind: 'real' }, budget: { usd_micros: 0, tokens: 0, calls: 0 }, constraints: [], tools: [], workspace: null, whenDone: 'end', changePolicy: 'allow' })], contents: [goal] });
+  await l.append(await l.state('acme', 'r1'), { facts: [fact('run.created', { goal: goal.ref, title: 't', retention: 'standard', world: { kind: 'real' }, budget: { usd_micros: 0, tokens: 0, calls: 0 }, constraints: [], tools: [], workspace: null, whenDone: 'end', changePolicy: 'allow', onBehalfOf: null, wallMs: null })], contents: [goal] });
   requests = [];
 });
 

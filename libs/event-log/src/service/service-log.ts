@@ -8,7 +8,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { v5 as uuidv5 } from 'uuid';
 import { commitment, digestOf, type AppendOutcome, type AppendRequest, type CheckpointUpload, type ContentUpload } from '@n17q/contracts';
-import { emptyRun, fold, runOf, runStream, TENANT_TOPICS, tenantStream, type Actor, type Amounts, type ContentRef, type DecisionView, type EventEnvelope, type Fact, type RunId, type RunState, type ServiceName, type StoreTimeMs, type StreamId, type TenantId, type TenantState, type Trace } from '@n17q/domain';
+import { emptyRun, fold, runOf, runStream, TENANT_TOPICS, tenantStream, type Actor, type Amounts, type ContentRef, type DecisionView, type EventEnvelope, type Fact, type RegistryDocument, type RunId, type RunState, type ServiceName, type StoreTimeMs, type StreamId, type TenantId, type TenantState, type Trace } from '@n17q/domain';
 import type { StoredContent } from '../ports.js';
 import type { DecisionQuery, DecisionView as StoreView, LoadedRun } from '../store-port.js';
 
@@ -19,6 +19,7 @@ export interface StoreAccess {
   loadRun(tenant: TenantId, stream: StreamId, afterRevision?: number): Promise<LoadedRun>;
   decisionView(query: DecisionQuery): Promise<StoreView>;
   contents(tenant: TenantId, commitments: readonly string[]): Promise<readonly StoredContent[]>;
+  readEvents(tenant: TenantId, stream: StreamId, afterRevision: number, limit: number): Promise<readonly EventEnvelope[]>;
 }
 /** Bytes that are held outside the store's own tables, verified on read. */
 export interface OutsideContent { get(tenant: TenantId, commitment: string): Promise<Uint8Array> }
@@ -49,6 +50,7 @@ export class ServiceLog {
   private readonly states: LRUCache<string, RunState>;
   private readonly bodies: LRUCache<string, Uint8Array>;
   private readonly tenants = new Map<TenantId, Tenant>();
+  private readonly registries = new LRUCache<string, RegistryDocument>({ max: 100 });
   private offsetMs = 0;
 
   private readonly clock: () => number;
@@ -93,9 +95,20 @@ export class ServiceLog {
       if (v.openEffectsCut) { if (targets !== 'all') throw new Error('more unresolved effects share a target than can be looked at'); continue; }
       if (targets !== 'all' && targetsOf(now).some((x) => !targets.includes(x))) continue; // keeps EFF-6: this page brought intents whose targets were not asked about
       const documents = this.documents(tenant, v.tenant);
-      return { state: now, tenant: documents, open: v.openEffects.map((o) => ({ ...o, run: runOf(o.stream) ?? '' })), balance: v.account as Amounts, suspect: v.suspect, standing: TENANT_TOPICS.map((t) => ({ stream: tenantStream(t), revision: v.tenant.find((d) => d.stream === tenantStream(t))?.revision ?? 0 })), now: v.now };
+      return { state: now, tenant: documents, open: v.openEffects.map((o) => ({ ...o, run: runOf(o.stream) ?? '' })), balance: v.account as Amounts, windowEndsAt: v.windowEndsAt, suspect: v.suspect, standing: TENANT_TOPICS.map((t) => ({ stream: tenantStream(t), revision: v.tenant.find((d) => d.stream === tenantStream(t))?.revision ?? 0 })), now: v.now };
     }
     throw new Error(`run ${run} could not be read to its head`);
+  }
+
+  /** The registry as it was at a revision; null: there is none. What an effect pins stays what it was (TOOL-3). */
+  async registryAt(tenant: TenantId, revision: number): Promise<RegistryDocument | null> {
+    const key = `${tenant} ${revision}`;
+    const known = this.registries.get(key);
+    if (known !== undefined) return known;
+    const [e] = revision < 1 ? [] : await this.store.readEvents(tenant, tenantStream('registry'), revision - 1, 1);
+    if (e?.type !== 'registry.published') return null;
+    this.registries.set(key, e.data);
+    return e.data;
   }
 
   /** Appends at the state that was decided on. Ids derive from run, revision and decision, so a repeat of the same decision is the same append. */

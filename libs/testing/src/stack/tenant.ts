@@ -6,6 +6,7 @@ import { fact, runStream, tenantStream, type Actor, type Amounts, type Fact, typ
 import type { BusStore } from '@n17q/event-log';
 import { GEMINI_MODELS } from '@n17q/providers';
 
+
 export interface TenantDocuments {
   readonly policy?: PolicyDocument;
   readonly registry?: RegistryDocument;
@@ -14,14 +15,14 @@ export interface TenantDocuments {
   readonly allowance?: Amounts;
 }
 
-/** What a tenant begins with: no rules of its own, so the invariants alone decide. */
+/** What a tenant begins with: one rule that permits everything, so the invariants alone decide. */
 export const FIRST_POLICY: PolicyDocument = {
-  rules: [], permitLifeMs: 30_000, leaseMs: 30_000, attemptsMax: 5, looksMax: 12, approvalLifeMs: 24 * 3_600_000,
-  slice: { usd_micros: 1_000_000, tokens: 2_000_000, calls: 50 }, findingRoles: ['operator'], approverRoles: ['operator'], fourEyes: false,
+  rules: '@id("allow") permit (principal, action, resource);', hook: null, permitLifeMs: 30_000, leaseMs: 30_000, attemptsMax: 5, looksMax: 12, approvalLifeMs: 24 * 3_600_000,
+  slice: { usd_micros: 1_000_000, tokens: 2_000_000, calls: 50 }, findingRoles: ['operator'], approverRoles: ['operator'], raiseRoles: ['operator'], fourEyes: false, observationAgeMsMax: 3_600_000,
 };
 export const FIRST_ALLOWANCE: Amounts = { usd_micros: 100_000_000_000, tokens: 100_000_000_000, calls: 1_000_000 };
 export const RUN_BUDGET: Amounts = { usd_micros: 100_000_000, tokens: 50_000_000, calls: 500 };
-export const OPERATOR_ROLES: RolesDocument = { people: [{ person: 'operator', roles: ['operator'] }] };
+export const OPERATOR_ROLES: RolesDocument = { people: [{ person: 'operator', roles: ['operator'] }], delegations: [] };
 
 /** An account at a Gemini endpoint, with the models that are known by name. Throws RangeError for another model. */
 export function geminiAccount(account: string, endpoint: string, models: readonly string[], scope = account): ProviderAccount {
@@ -83,7 +84,7 @@ export async function createRun(store: BusStore, tenant: TenantId, r: NewRun, by
   if (r.workspace !== undefined) await store.registerArtifact(tenant, runStream(run), r.workspace.tree, 'complete');
   await appendAsApi(store, tenant, runStream(run), by, [fact('run.created', {
     goal: goal.ref, title: r.title ?? 'run', retention: r.retention ?? 'standard', world: { kind: 'real' }, budget: r.budget ?? RUN_BUDGET, constraints: r.constraints ?? [], tools: r.tools ?? [],
-    workspace: r.workspace ?? null, whenDone: r.whenDone ?? 'end', changePolicy: 'allow',
+    workspace: r.workspace ?? null, whenDone: r.whenDone ?? 'end', changePolicy: 'allow', onBehalfOf: null, wallMs: null,
   })], [goal]);
   return run;
 }
