@@ -7,28 +7,32 @@
 import { v7 as uuidv7 } from 'uuid';
 import { digestOf } from '@n17q/contracts';
 import { callsToJudge, judge, type DecisionView, type Effect, type EffectId, type GateView, type HookAnswer, type Json, type RunId, type TenantId } from '@n17q/domain';
-import { decideAgain, type ServiceLog } from '@n17q/event-log';
+import { ContentGone, decideAgain, type ServiceLog } from '@n17q/event-log';
 import type { Ask } from './hook.js';
 import type { RuleSets } from './rule-sets.js';
 
 export interface GateAround { readonly ruleSets: RuleSets; readonly hook: Ask }
 
+/** Arguments that nobody can read any more are left out, and the judgement says so. */
 async function argsOf(log: ServiceLog, v: DecisionView, effects: readonly Effect[]): Promise<ReadonlyMap<string, Json>> {
-  const texts = await log.texts(v.state.tenant, effects.map((e) => e.args));
-  return new Map([...texts].map(([commitment, text]) => [commitment, JSON.parse(text) as Json]));
+  const args = new Map<string, Json>();
+  for (const e of effects) {
+    try { args.set(e.args.commitment, JSON.parse((await log.texts(v.state.tenant, [e.args])).get(e.args.commitment) as string) as Json); } catch (x) { if (!(x instanceof ContentGone)) throw x; }
+  }
+  return args;
 }
 
-/** What the judgement needs besides the view: arguments where rules or hook read them, and the hook's answers. */
+/** What the judgement needs besides the view: the arguments of calls, and the hook's answers. */
 async function withCalls(log: ServiceLog, v: DecisionView, around: GateAround): Promise<GateView> {
   const calls = callsToJudge(v.state, v.now);
   const hook = v.tenant.policy?.document.hook ?? null;
-  const args = calls.length > 0 && (around.ruleSets.of(v.tenant).usesArgs || hook?.withArguments === true) ? await argsOf(log, v, calls) : new Map<string, Json>();
+  const args = await argsOf(log, v, calls);
   const hooked = new Map<EffectId, HookAnswer>();
   if (hook !== null) await Promise.all(calls.map(async (e) => { hooked.set(e.effect, await around.hook(hook, v, e, hook.withArguments ? (args.get(e.args.commitment) ?? null) : null)); }));
   return { ...v, args, hooked };
 }
 
 export const judgeRun = (log: ServiceLog, around: GateAround) => async (tenant: TenantId, run: RunId): Promise<void> => {
-  const done = await decideAgain(log, async () => withCalls(log, await log.view(tenant, run), around), (v) => v.state, (v) => ({ facts: judge(v, { id: (kind) => `${kind}-${uuidv7()}`, digest: digestOf, rules: around.ruleSets.of(v.tenant).rules }), requires: v.standing }));
+  const done = await decideAgain(log, async () => withCalls(log, await log.view(tenant, run), around), (v) => v.state, (v) => ({ facts: judge(v, { id: (kind) => `${kind}-${uuidv7()}`, digest: digestOf, rules: around.ruleSets.of(v.tenant) }), requires: v.standing }));
   if (done.kind === 'refused') throw new Error(`the store refused the judgement: ${done.outcome.code}: ${done.outcome.message}`);
 };

@@ -3,14 +3,12 @@ import { LRUCache } from 'lru-cache';
 import type { Rules, TenantState } from '@n17q/domain';
 import { compileRules } from '@n17q/rules';
 
-export interface RuleSet { readonly rules: Rules; /** They look at the arguments of calls. */ readonly usesArgs: boolean }
-
-const NONE: RuleSet = { rules: () => ({ kind: 'broken', reason: 'no policy or no registry is published' }), usesArgs: false };
+const NONE: Rules = () => ({ kind: 'broken', reason: 'no policy or no registry is published' });
 
 export class RuleSets {
-  private readonly sets = new LRUCache<string, RuleSet>({ max: 64 });
+  private readonly sets = new LRUCache<string, Rules>({ max: 64 });
 
-  of(t: Pick<TenantState, 'policy' | 'registry'>): RuleSet {
+  of(t: Pick<TenantState, 'policy' | 'registry'>): Rules {
     if (t.policy === null || t.registry === null) return NONE;
     const key = `${t.policy.digest} ${t.registry.digest}`;
     let set = this.sets.get(key);
@@ -19,10 +17,11 @@ export class RuleSets {
   }
 }
 
-function compiled(text: string, registry: NonNullable<TenantState['registry']>['document']): RuleSet {
+/** Rules that cannot be read say so to every question. */
+function compiled(text: string, registry: NonNullable<TenantState['registry']>['document']): Rules {
   const c = compileRules(text, registry);
-  if (c.ok) return { rules: c.rules, usesArgs: text.includes('args') };
+  if (c.ok) return c.rules;
   const [first] = c.faults;
   const reason = `${first?.rule ?? 'the rules'}: ${first?.problem ?? 'cannot be read'}`;
-  return { rules: () => ({ kind: 'broken', reason }), usesArgs: false };
+  return () => ({ kind: 'broken', reason });
 }

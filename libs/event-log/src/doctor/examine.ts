@@ -11,8 +11,9 @@ import { canonical, commitment, eventDigest, sha256 } from '@n17q/contracts';
 import { contentRefsIn, cutOf, differences, emptyRun, evolve, isUnresolved, needsOf, runOf, unresolvedOf, type ContentRef, type EventData, type EventEnvelope, type Manifest, type RunState, type ServiceName, type StreamId, type TenantId } from '@n17q/domain';
 import { PAGE_EVENTS_MAX, type EventStoreReads } from '../store-port.js';
 import type { OutsideContent } from '../service/service-log.js';
+import { DecisionExaminer, type RulesOf } from './examine-decisions.js';
 
-export const CHECKS = ['chain', 'revision', 'checkpoint', 'section', 'open-effects', 'needs', 'content', 'boundary', 'unresolved', 'head'] as const;
+export const CHECKS = ['chain', 'revision', 'checkpoint', 'section', 'open-effects', 'needs', 'content', 'boundary', 'unresolved', 'head', 'decision'] as const;
 export interface Finding { readonly stream: StreamId; readonly check: (typeof CHECKS)[number]; readonly words: string; /** false: worth knowing, nothing is broken. */ readonly wrong: boolean }
 export interface Examination { readonly streams: number; readonly events: number; readonly checkpoints: number; readonly contents: number; readonly findings: readonly Finding[] }
 
@@ -23,15 +24,15 @@ const TENANT_STREAMS = ['policy', 'registry', 'profiles', 'roles', 'budget'].map
 /** The doctor reads with every right but that to continuations, whose bytes it needs not see. */
 const READER: ServiceName = 'event-store';
 
-/** Examines all streams of a tenant. `outside` gives bytes that are held in the artifact store; without it they are counted, not verified. */
-export async function examine(store: Reads, tenant: TenantId, outside: OutsideContent | null = null): Promise<Examination> {
+/** Examines all streams of a tenant. `rulesOf` reads the tenants' rules: without it no decision is derived again. `outside` gives bytes that are held in the artifact store; without it they are counted, not verified. */
+export async function examine(store: Reads, tenant: TenantId, outside: OutsideContent | null = null, rulesOf: RulesOf | null = null): Promise<Examination> {
   const findings: Finding[] = [];
   const count: Count = { events: 0, checkpoints: 0, contents: 0 };
   let streams = 0;
   for (const stream of TENANT_STREAMS) { if (await examineStream(store, tenant, stream, outside, findings, count)) streams++; }
   for (let after: StreamId | '' = ''; ;) {
     const page = await store.listRuns(tenant, after, 100);
-    for (const r of page) { await examineStream(store, tenant, r.stream, outside, findings, count); streams++; }
+    for (const r of page) { await examineStream(store, tenant, r.stream, outside, findings, count, rulesOf); streams++; }
     const last = page.at(-1);
     if (last === undefined || page.length < 100) break;
     after = last.stream;
@@ -39,13 +40,15 @@ export async function examine(store: Reads, tenant: TenantId, outside: OutsideCo
   return { streams, ...count, findings };
 }
 
-async function examineStream(store: Reads, tenant: TenantId, stream: StreamId, outside: OutsideContent | null, findings: Finding[], count: Count): Promise<boolean> {
+async function examineStream(store: Reads, tenant: TenantId, stream: StreamId, outside: OutsideContent | null, findings: Finding[], count: Count, rulesOf: RulesOf | null = null): Promise<boolean> {
   const say = (check: Finding['check'], words: string, wrong = true): void => { findings.push({ stream, check, words, wrong }); };
   const run = runOf(stream);
   let state = emptyRun(tenant, run ?? '');
   let previous = '';
   let revision = 0;
   const cited = new Map<string, ContentRef>();
+  const decisions = run === undefined || rulesOf === null ? null : new DecisionExaminer(store, tenant, rulesOf, textOf(store, tenant, outside));
+  const again = async (e: EventEnvelope | null): Promise<void> => { for (const words of (await decisions?.next(state, e)) ?? []) say('decision', words); };
   for (;;) {
     const page = await store.readEvents(tenant, stream, revision, PAGE_EVENTS_MAX);
     if (page.length === 0) break;
@@ -57,17 +60,29 @@ async function examineStream(store: Reads, tenant: TenantId, stream: StreamId, o
       if (eventDigest(said as Parameters<typeof eventDigest>[0]) !== digest) say('chain', `revision ${e.revision} (${e.type}) does not have the digest that it carries`);
       if (e.type === 'checkpoint.sealed') { count.checkpoints++; await examineCheckpoint(store, tenant, stream, state, e.data, say); }
       for (const r of contentRefsIn(e.data)) cited.set(r.commitment, r);
+      await again(e as EventEnvelope);
       if (run !== undefined) state = evolve(state, e as EventEnvelope);
       previous = e.digest;
       revision = e.revision;
     }
   }
+  await again(null);
   const head = await store.head(tenant, stream);
   if (head.revision !== revision || head.head !== previous) say('head', `the head says revision ${head.revision}, the log ends at ${revision}`);
   if (revision === 0) return false;
   if (run !== undefined) await examineDerived(store, tenant, stream, state, say);
   await examineContents(store, tenant, [...cited.values()], outside, say, count);
   return true;
+}
+
+/** A text that a decision rests on; null when it is not to be had, which is another check's finding. */
+function textOf(store: Reads, tenant: TenantId, outside: OutsideContent | null): (commitment: string) => Promise<string | null> {
+  return async (c) => {
+    const [found] = await store.contents(tenant, [c], { reader: READER });
+    if (found === undefined || found.state !== 'complete') return null;
+    const bytes = found.body ?? (outside === null ? null : await outside.get(tenant, c).catch(() => null));
+    return bytes === null ? null : Buffer.from(bytes).toString('utf8');
+  };
 }
 
 type Say = (check: Finding['check'], words: string, wrong?: boolean) => void;
