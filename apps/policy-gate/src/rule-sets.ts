@@ -1,7 +1,7 @@
 /** The tenants' rules, compiled once for each pair of policy and registry and kept while they are used. Rules that do not compile answer every question with why. Rows: POL-4. */
 import { LRUCache } from 'lru-cache';
 import type { Rules, TenantState } from '@n17q/domain';
-import { compileRules } from '@n17q/rules';
+import { rulesFrom } from '@n17q/rules';
 
 const NONE: Rules = () => ({ kind: 'broken', reason: 'no policy or no registry is published' });
 
@@ -12,16 +12,7 @@ export class RuleSets {
     if (t.policy === null || t.registry === null) return NONE;
     const key = `${t.policy.digest} ${t.registry.digest}`;
     let set = this.sets.get(key);
-    if (set === undefined) this.sets.set(key, (set = compiled(t.policy.document.rules, t.registry.document)));
+    if (set === undefined) this.sets.set(key, (set = rulesFrom(t.policy.document.rules, t.registry.document)));
     return set;
   }
-}
-
-/** Rules that cannot be read say so to every question. */
-function compiled(text: string, registry: NonNullable<TenantState['registry']>['document']): Rules {
-  const c = compileRules(text, registry);
-  if (c.ok) return c.rules;
-  const [first] = c.faults;
-  const reason = `${first?.rule ?? 'the rules'}: ${first?.problem ?? 'cannot be read'}`;
-  return () => ({ kind: 'broken', reason });
 }

@@ -10,13 +10,12 @@
  */
 import type { Amounts, Dimension } from './budget.js';
 import type { ContentRef } from './content.js';
-import type { EffectContract } from './contract.js';
+import type { ContractKind, EffectContract } from './contract.js';
 import type { Scope } from './scope.js';
 import type { Actor, AttemptId, CheckpointId, Digest, EffectId, EventId, GenerationId, PermitId, RunId, ServiceName, StoreTimeMs, StreamId, TenantId } from './ids.js';
 import type { Json } from './json.js';
 import type { FinishReason, Route, Usage } from './provider.js';
 import type { PolicyDocument, ProfilesDocument, RegistryDocument, RolesDocument, TenantRevisions } from './tenant.js';
-import type { OpenEffect } from './effect.js';
 import type { DataClass, PinnedMapping } from './tool.js';
 
 export type RetentionContract = 'metadata-only' | 'standard' | 'archival';
@@ -56,7 +55,7 @@ export interface Grounds {
   readonly hook?: HookAnswer;
 }
 /** An unresolved effect that shares the scope, of whatever run. */
-export type MetEffect = Omit<OpenEffect, 'scope'> & { readonly run: RunId };
+export interface MetEffect { readonly effect: EffectId; readonly tool: string; readonly kind: ContractKind; readonly stage: 'in-flight' | 'unknown'; readonly generation: GenerationId; readonly run: RunId }
 export interface HookAnswer { readonly answer: 'allow' | 'ask' | 'deny'; readonly reason: string }
 export interface RefusedBecause { readonly code: string; readonly reason: string; readonly facts: Json }
 /** A refusal by the gate. */

@@ -18,5 +18,6 @@ export { MemoryRelayLedger, PostgresRelayLedger, type RelayLedger } from './rela
 export { type BusTail, type LastMessage, type RelayAlarm } from './relay/audit.js';
 export { relayBus, startRelay, type StartRelayOptions } from './relay/start.js';
 export { examine, type Examination, type Finding } from './doctor/examine.js';
+export type { RulesOf } from './doctor/examine-decisions.js';
 export { PACKS_IN_CHAIN, unpacker, type PackRow } from './postgres/section-pack.js';
 export { EVENT_COLUMNS, eventFrom, type EventColumns } from './row.js';

@@ -119,3 +119,12 @@ function answered(answer: AuthorizationAnswer, byId: ReadonlyMap<string, Policy>
   if (decision === 'allow') return { kind: 'allow', by, reasons };
   return { kind: 'deny', by, reasons: by.length === 0 ? [NO_PERMIT] : reasons }; // keeps C5
 }
+
+/** The rules of a text, whatever it is worth: rules that cannot be admitted answer every question with why (POL-4). */
+export function rulesFrom(text: string, registry: RegistryDocument): Rules {
+  const c = compileRules(text, registry);
+  if (c.ok) return c.rules;
+  const [first] = c.faults;
+  const reason = `${first?.rule || 'the rules'}: ${first?.problem ?? 'they cannot be read'}`;
+  return () => ({ kind: 'broken', reason });
+}

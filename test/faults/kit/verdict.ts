@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { EventEnvelope, RunId } from '@n17q/domain';
 import { FolderArtifactStore } from '@n17q/artifacts';
 import { examine, PostgresEventStore, unpacker, type PackRow } from '@n17q/event-log';
+import { rulesFrom } from '@n17q/rules';
 import { carrierFaults, carriersIn, runFaults, type CheckpointRow } from './judges.js';
 import { SERVICES, type Scene, type Started } from './scene.js';
 
@@ -42,7 +43,7 @@ export async function carrierVerdict(scene: Scene): Promise<{ readonly carriers:
 export async function doctorVerdict(scene: Scene): Promise<{ readonly events: number; readonly wrong: readonly string[] }> {
   const store = await PostgresEventStore.open({ url: scene.stack.site.databases.store });
   try {
-    const { events, findings } = await examine(store, scene.stack.tenant, new FolderArtifactStore(scene.stack.site.artifactsDir));
+    const { events, findings } = await examine(store, scene.stack.tenant, new FolderArtifactStore(scene.stack.site.artifactsDir), rulesFrom);
     return { events, wrong: findings.filter((f) => f.wrong).map((f) => `${f.stream} ${f.check}: ${f.words}`) };
   } finally { await store.close(); }
 }

@@ -1,6 +1,7 @@
 /** Checks the store of the local stack, or of N17Q_DATABASE_URL, tenant by tenant. It changes nothing. Rows: SVC-5. */
 import { FolderArtifactStore } from '@n17q/artifacts';
 import { examine, PostgresEventStore, type Examination } from '@n17q/event-log';
+import { rulesFrom } from '@n17q/rules';
 import { urlOf } from '../stack/forms.js';
 import { dataDir, placesIn } from '../stack/places.js';
 import { readSecrets } from '../stack/secrets.js';
@@ -42,7 +43,7 @@ export async function doctorCommand(out: Output): Promise<void> {
     const artifacts = new FolderArtifactStore(places.artifacts);
     const tenants = [...new Set(readTokens(places.tokens).map((t) => t.tenant))];
     const found: { tenant: string; examination: Examination }[] = [];
-    for (const tenant of tenants) found.push({ tenant, examination: await examine(store, tenant, artifacts) });
+    for (const tenant of tenants) found.push({ tenant, examination: await examine(store, tenant, artifacts, rulesFrom) });
     out.answer({ tenants: found }, () => found.map((f) => examinationText(f.tenant, f.examination)).join('\n'));
     if (found.some((f) => f.examination.findings.some((x) => x.wrong))) process.exitCode = 1;
   } finally {

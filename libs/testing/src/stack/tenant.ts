@@ -5,6 +5,7 @@ import { contentOf, type AppendRequest, type ContentUpload } from '@n17q/contrac
 import { fact, runStream, tenantStream, type Actor, type Amounts, type Fact, type PolicyDocument, type ProfilesDocument, type ProviderAccount, type RegistryDocument, type RolesDocument, type RunId, type StreamId, type TenantId, type WorkspaceRef } from '@n17q/domain';
 import type { BusStore } from '@n17q/event-log';
 import { GEMINI_MODELS } from '@n17q/providers';
+import { ALLOW_ALL } from '@n17q/rules';
 
 
 export interface TenantDocuments {
@@ -17,7 +18,7 @@ export interface TenantDocuments {
 
 /** What a tenant begins with: one rule that permits everything, so the invariants alone decide. */
 export const FIRST_POLICY: PolicyDocument = {
-  rules: '@id("allow") permit (principal, action, resource);', hook: null, permitLifeMs: 30_000, leaseMs: 30_000, attemptsMax: 5, looksMax: 12, approvalLifeMs: 24 * 3_600_000,
+  rules: ALLOW_ALL, hook: null, permitLifeMs: 30_000, leaseMs: 30_000, attemptsMax: 5, looksMax: 12, approvalLifeMs: 24 * 3_600_000,
   slice: { usd_micros: 1_000_000, tokens: 2_000_000, calls: 50 }, findingRoles: ['operator'], approverRoles: ['operator'], raiseRoles: ['operator'], fourEyes: false, observationAgeMsMax: 3_600_000,
 };
 export const FIRST_ALLOWANCE: Amounts = { usd_micros: 100_000_000_000, tokens: 100_000_000_000, calls: 1_000_000 };
