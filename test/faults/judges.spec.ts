@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { EventEnvelope } from '@n17q/domain';
 import { boundaryFaults, carrierFaults, carriersIn, chainFaults, deadLetters, effectFaults, generationFaults, sealFaults, segmentFaults, sendsBetween, type CheckpointRow } from './kit/judges.js';
+import { cellOf, CellTable, KINDS } from './kit/cells.js';
 import { isOver, ofType, openScene, type Scene } from './kit/scene.js';
 import { checkpointRows } from './kit/verdict.js';
 
@@ -67,6 +68,22 @@ describe('the judges of a run', () => {
     const l = copy();
     (l[at(l, 'generation.started')] as Loose).data['form'] = 'somehow';
     expect(generationFaults(asLog(l), 3)).not.toEqual([]);
+  });
+  it('[saboteur EFF-4, EFF-2, EFF-3] see in a cell what happened twice, what nobody sent, what is said and did not happen, and what did though it is said that it did not', () => {
+    const arrivals = scene.tickets('neither', ofType(log, 'run.created')[0]?.data.title as string);
+    const effect = ofType(log, 'effect.intended').find((e) => e.data.contract.kind === 'neither')?.data.effect;
+    const isStart = (e: EventEnvelope): boolean => e.type === 'effect.attempt-started' && e.data.effect === effect;
+    expect(cellOf(log, 'neither', arrivals)).toEqual({ accepted: 1, arrived: 1, wrong: [] });
+    const twice = [...arrivals, ...arrivals];
+    const toldOfBoth = log.flatMap((e) => (isStart(e) ? [e, e] : [e]));
+    for (const [l, seen] of [[log, twice], [toldOfBoth, twice], [log, []], [log.filter((e) => !isStart(e)), arrivals]] as const) expect(cellOf(l, 'neither', seen).wrong).not.toEqual([]);
+    const denied = withMore('effect.observed', { type: 'effect.reconciled', data: { effect, as: 'did-not-happen', by: 'query' } });
+    expect(cellOf(denied, 'neither', arrivals).wrong).not.toEqual([]);
+    const table = new CellTable('t');
+    table.add('a place', 'neither', { accepted: 2, arrived: 3, wrong: [] });
+    table.add('a place', 'neither', { accepted: 1, arrived: 1, wrong: [] });
+    expect(table.text()).toContain('2 (3)'); // the worst of several rounds
+    expect(table.missing(['a place'])).toHaveLength(KINDS.length - 1);
   });
   it('[saboteur CON-1, CON-3] see the opaque bytes in the open, as they are and encoded', () => {
     const [piece] = carriersIn(bodies) as [string];

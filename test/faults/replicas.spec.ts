@@ -96,6 +96,8 @@ describe('several of each service', () => {
       const s: Started = await scene.start('write');
       const asked = await scene.stack.waitFor(s.run, (l) => settledAfter(l, 'approval.requested', 'checkpoint.sealed'), 'the question', 30_000);
       const { approval, subject } = ofType(asked, 'approval.requested').at(-1)?.data ?? { approval: '', subject: '' };
+      const claimed = await fetch(`${apis[1]}/v1/runs/${s.run}/approvals/${approval}`, { method: 'POST', body: JSON.stringify({ decision: 'approved', subject, note: 'go', by: 'somebody-else' }), headers: { 'content-type': 'application/json', authorization: `Bearer ${scene.stack.api.token}` } });
+      expect([claimed.status, ofType(await scene.stack.events(s.run), 'approval.decided')]).toEqual([400, []]); // who decides is told by the token, never by the body
       const key = randomBytes(12).toString('hex');
       const send = async (i: number) => {
         const res = await fetch(`${apis[i % 2]}/v1/runs/${s.run}/approvals/${approval}`, {

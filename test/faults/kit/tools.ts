@@ -47,7 +47,7 @@ export function toolsFor(urls: { readonly [C in WorldClass]: string }): ToolMapp
     const t = made(urls[c], contract).find((x) => x.name === 'file_ticket') as ToolMapping;
     const { query, keyHeader, ...config } = t.connector.config as Record<string, unknown>;
     const full = { ...config, ...(contract.kind === 'neither' ? {} : { keyHeader }), ...(world.query ? { query } : {}) };
-    return { ...t, name: tool, connector: { kind: 'http', config: full as never }, timeoutMs: Math.min(4_000, contract.query?.absenceFinalAfterMs ?? Infinity) };
+    return { ...t, name: tool, connector: { kind: 'http', config: full as never }, timeoutMs: c === 'absent-never' ? 1_500 : Math.min(4_000, contract.query?.absenceFinalAfterMs ?? Infinity) };
   };
   const page = (c: 'idempotent' | 'read-only', description: string, properties: Record<string, Json>, config: Record<string, Json>): ToolMapping => {
     const schema = object(properties);
