@@ -59,12 +59,6 @@ describe('the HTTP connector', () => {
     expect(world.ledger().entries.map((e) => e.what)).toEqual(['accepted', 'refused']);
     expect(world.ledger().entries[0]?.body).toEqual({ name: 'plan', body: { name: 'plan', text: 'new' } }); // the precondition went as a header alone
   });
-  it.each([undefined, '', '*', null, '"v0","v1"', 'v 0', {}, '"v0"\r\nx: y'])('[EFF-4] sends nothing without exactly one value to compare with: %j', async (version) => {
-    const world = await freshWorld();
-    const put = new HttpConnector({ baseUrl: world.url, method: 'PUT', path: '/documents/{name}', precondition: { header: 'if-match', argument: 'version' } }, TICKET_TARGET, () => ({}));
-    expect(await put.dispatch(dispatchRequest({ args: { name: 'plan', ...(version === undefined ? {} : { version: version as Json }) } }))).toEqual({ kind: 'not-sent', cause: 'PRECONDITION_MISSING' });
-    expect(world.ledger().arrived).toBe(0);
-  });
   it('[SEC-4] adds the headers of its credential, and sends nothing without them', async () => {
     const world = await freshWorld();
     const withCredential = { ...config(world.url), credential: 'tickets-account' };
