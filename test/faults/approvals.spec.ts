@@ -30,7 +30,7 @@ describe('an approval', () => {
   let tools: readonly ToolMapping[];
   const policy = (forbid: readonly string[] = [], change: object = {}) => publishDocuments(scene.stack.store, scene.stack.tenant, { policy: policyWith({ ask: ASKED, ...(forbid.length === 0 ? {} : { forbid }) }, { permitLifeMs: PERMIT_LIFE_MS, ...change }) });
   const registry = (documents: readonly ToolMapping[]) => publishDocuments(scene.stack.store, scene.stack.tenant, { registry: { tools: documents } });
-  const roles = (...people: readonly string[]) => publishDocuments(scene.stack.store, scene.stack.tenant, { roles: { people: people.map((person) => ({ person, roles: ['operator'] })) } });
+  const roles = (...people: readonly string[]) => publishDocuments(scene.stack.store, scene.stack.tenant, { roles: { people: people.map((person) => ({ person, roles: ['operator'] })), delegations: [] } });
   beforeAll(async () => {
     scene = await openScene({ scripts: SCRIPTS });
     tools = toolsFor(Object.fromEntries(WORLD_CLASSES.map((c) => [c, scene.worlds[c].url])) as { [C in WorldClass]: string });
