@@ -81,14 +81,14 @@ describe('an approval', () => {
   it.each<[string, (t: ToolMapping) => ToolMapping]>([
     ['target', (t) => ({ ...t, target: `${t.target}/elsewhere` })],
     ['schema', (t) => ({ ...t, schema: { ...(t.schema as object), description: 'revision 4' }, schemaDigest: digestOf({ ...(t.schema as object), description: 'revision 4' }), mappingRevision: 2 })],
-  ])('[APP-2] [TOOL-1] [TOOL-4] [EFF-7] (R04) does not carry over to another %s: refused before a byte left, and asked about anew', async (_what, change) => {
+  ])('[APP-2] [TOOL-1] [TOOL-4] [EFF-7] (R04) does not carry over to another %s: refused before a byte left, and asked about anew', async (part, change) => {
     const s = await scene.start('twice');
     const first = await asked(s);
     await registry(tools.map((t) => (t.name === CLASSES.keyed.tool ? change(t) : t)));
     try {
       await decide(s, first);
       const second = await asked(s, 2);
-      expect(denials(second)).toMatchObject([{ code: 'TOOL_NOT_MAPPED' }]);
+      expect(denials(second)).toMatchObject([{ code: 'TOOL_NOT_MAPPED', reason: expect.stringContaining(`another ${part}`) }]);
       expect(last(second).subject).not.toBe(last(first).subject);
       expect(arrived('keyed', s)).toEqual([]);
       await decide(s, second, 'rejected');
@@ -135,7 +135,7 @@ describe('an approval', () => {
     }
     expect(Object.fromEntries(reasons)).toEqual({
       expires: [['NOT_APPROVED', expect.stringContaining('ran out')]], undecided: [['NOT_APPROVED', expect.stringContaining('expired')]], revoked: [['NOT_APPROVED', expect.stringContaining('revoked')]],
-      tightened: [['POLICY_FORBIDS', expect.stringContaining(RULE_WORDS.forbid)]], withdrawn: [['TOOL_NOT_MAPPED', expect.stringContaining('no longer')]], unroled: [['NOT_APPROVED', expect.stringContaining('role')]], restarted: [],
+      tightened: [['POLICY_FORBIDS', expect.stringContaining(RULE_WORDS.forbid)]], withdrawn: [['TOOL_NOT_MAPPED', expect.stringContaining('not registered any more')]], unroled: [['NOT_APPROVED', expect.stringContaining('reviewer holds none of the roles')]], restarted: [],
     });
     const history = await scene.stack.events(withdrawn.s.run); // the tool is gone, and can be read as it was
     expect(ofType(history, 'effect.intended').map((e) => [e.data.tool, e.data.contract.kind])).toEqual([[CLASSES.idempotent.tool, 'idempotent']]);

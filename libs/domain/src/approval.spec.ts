@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { fact } from './events.js';
+import type { ToolMapping } from './tool.js';
 import { APPROVALS_OVER_MAX } from './run.js';
 import { History, OP, POLICY, rulesText } from './spec-kit.js';
 
@@ -43,6 +44,30 @@ describe('an approval', () => {
     (old.state.approvals as { [k: string]: unknown })[approval(old).approval] = { ...approval(old), expiresAt: old.now };
     old.gate();
     expect(effect(old).needsPerson).toContain('REPETITION_NEEDS_PERSON');
+  });
+  it.each<[string, (h: History) => void, string]>([
+    ['ran out', (h) => { h.now += 60_000; }, 'ran out'],
+    ['lost its giver\'s role', (h) => h.change('roles', { people: [], delegations: [] }), 'holds none of the roles that may approve: op'],
+    ['is its giver\'s own', (h) => h.change('policy', { ...h.tenant.policy?.document, fourEyes: true }), 'asked for it'],
+    ['was revoked', (h) => h.must('api', [fact('approval.revoked', { approval: approval(h).approval, reason: 'no' })], OP), 'is revoked'],
+  ])('[APP-2] [APP-3] [POL-3] that %s is told with exactly that reason', (_what, change, reason) => {
+    const h = asked('mail');
+    decide(h);
+    change(h);
+    if (h.tenant.policy !== null && h.state.boundary.length === 0) h.change('policy', h.tenant.policy.document); // what it rests on moved, so it is judged again
+    h.carryOn();
+    expect(effect(h).stage).toBe('denied');
+    expect(h.state.denials.at(-1)).toMatchObject({ code: 'NOT_APPROVED', reason: expect.stringContaining(reason) });
+    expect(h.state.denials.at(-1)?.reason.split(/ran out|holds none|asked for it|is revoked/u)).toHaveLength(2); // one reason, not a list of all that it might be
+  });
+  it.each<[string, (t: ToolMapping) => ToolMapping]>([
+    ['server', (t) => ({ ...t, server: 'x' })], ['schema', (t) => ({ ...t, schemaDigest: 'x' })], ['mapping revision', (t) => ({ ...t, mappingRevision: 9 })], ['target', (t) => ({ ...t, target: 'x' })], ['contract', (t) => ({ ...t, contract: { kind: 'keyed', keyLifeMs: 9 } })],
+  ])('[APP-2] [TOOL-4] does not carry over to another %s, which the denial names', (part, change) => {
+    const h = asked('mail');
+    decide(h);
+    h.change('registry', { tools: (h.tenant.registry?.document.tools ?? []).map((t) => (t.name === 'mail' ? change(t) : t)) });
+    h.carryOn();
+    expect(h.state.denials.at(-1)).toMatchObject({ code: 'TOOL_NOT_MAPPED', reason: expect.stringContaining(`another ${part}`) });
   });
   it('[APP-3] that was revoked while its attempt was under way stays revoked when that never left', () => {
     const h = asked('mail');

@@ -13,7 +13,7 @@ import { heldBack, PERMITS_UNUSED_MAX } from '../needs.js';
 import { queued, sourceGaps, type Approval } from '../run.js';
 import { overlaps } from '../scope.js';
 import { rolesOf, tenantRevisions } from '../tenant.js';
-import { offers, stillMapped, toolNamed } from '../tool.js';
+import { offers, toolNamed, type ToolMapping } from '../tool.js';
 import { acting, broken, callQuestion, forbidden, person, question, ruled, toolResource } from './asking.js';
 import { denied, full, groundsOf, next, no, permitFor, unusable, WORDS_MAX, type Judging } from './judging.js';
 import { reserve, shortFacts } from './money.js';
@@ -30,13 +30,19 @@ function briefly(reasons: readonly string[]): readonly string[] {
   return told;
 }
 
+/** In which parts a mapping differs from what a call pinned. */
+const changedIn = (j: Judging, t: ToolMapping, e: Effect): readonly string[] => [
+  ...(t.server === e.mapping.server ? [] : ['server']), ...(t.schemaDigest === e.mapping.schemaDigest ? [] : ['schema']), ...(t.mappingRevision === e.mapping.mappingRevision ? [] : ['mapping revision']),
+  ...(t.target === e.scope.target ? [] : ['target']), ...(j.ports.digest(t.contract as unknown as Json) === j.ports.digest(e.contract as unknown as Json) ? [] : ['contract']),
+];
+
 /** The tool is still the one that the call was made for, under the same contract (TOOL-4). */
 export function mapped(j: Judging, e: Effect): RefusedBecause | null {
   const registry = j.view.tenant.registry;
   if (registry === null) return no('REGISTRY_UNAVAILABLE', 'no tool registry is published: nothing can be permitted');
   const tool = toolNamed({ revision: registry.revision, tools: registry.document.tools }, e.tool);
-  const same = tool !== undefined && stillMapped(tool, e.mapping) && tool.mappingRevision === e.mapping.mappingRevision && tool.target === e.scope.target && j.ports.digest(tool.contract as unknown as Json) === j.ports.digest(e.contract as unknown as Json);
-  if (!same) return no('TOOL_NOT_MAPPED', `tool ${e.tool} is no longer the tool that the call was made for`, { pinned: { ...e.mapping } });
+  const changed = tool === undefined ? ['registration'] : changedIn(j, tool, e);
+  if (tool === undefined || changed.length > 0) return no('TOOL_NOT_MAPPED', `tool ${e.tool} is no longer the tool that the call was made for: ${tool === undefined ? 'it is not registered any more' : `another ${changed.join(', ')}`}`, { pinned: { ...e.mapping }, changed });
   return offers(j.d.state, tool) ? null : no('TOOL_NOT_OFFERED', `tool ${e.tool} is not among the tools of this run`);
 }
 
@@ -83,16 +89,23 @@ export function objections(j: Judging, e: Effect): Objections {
   return { ask: v.kind === 'ask' ? [...ask, ...v.reasons.map((r) => clip(r, WORDS_MAX))] : ask, beside, until: who.until, grounds };
 }
 
-/** An approval that stands for exactly this intent now, beside no more than what it was asked beside, or null. A repetition that the contract allows may cite the one that its first attempt spent, while it lives (APP-3). */
-export function approvalFor(j: Judging, e: Effect, beside: readonly EffectId[]): Approval | null {
+/** Why an approval does not stand for this intent now, beside these, in words; null: it stands. A repetition that the contract allows may cite the one that its first attempt spent, while it lives (APP-3). */
+function fallen(j: Judging, e: Effect, a: Approval, beside: readonly EffectId[]): string | null {
   const { view, policy } = j;
-  const a = Object.values(j.d.state.approvals).find((x) => x.effect === e.effect && x.subject === e.subject && (x.stage === 'approved' || (x.stage === 'spent' && e.stage === 'unknown')) && x.expiresAt > view.now && beside.every((b) => x.beside.includes(b)));
-  if (a === undefined || a.by === null) return null;
+  if (a.stage === 'requested') return 'is expired';
+  if (a.by === null || !(a.stage === 'approved' || (a.stage === 'spent' && e.stage === 'unknown'))) return `is ${a.stage}`;
+  if (a.expiresAt <= view.now) return 'does not stand any more: it ran out';
+  const since = beside.find((b) => !a.beside.includes(b));
+  if (since !== undefined) return `does not stand any more: effect ${since} on the same target became unresolved since`;
   const own = j.d.state.askers.includes(a.by.id) || j.d.state.onBehalfOf === a.by.id;
-  if (policy.fourEyes && own) return null; // nobody approves what they asked for, where policy says so
-  if (!rolesOf(view.tenant.roles?.document, a.by.id).some((r) => policy.approverRoles.includes(r))) return null;
-  return ruled(j, question(j, 'approve', person(j, a.by), toolResource(e), { ownRequest: own, cost: e.amounts })).kind === 'allow' ? a : null;
+  if (policy.fourEyes && own) return `does not stand: ${a.by.id} asked for it, and policy wants another person to approve it`;
+  if (!rolesOf(view.tenant.roles?.document, a.by.id).some((r) => policy.approverRoles.includes(r))) return `does not stand: ${a.by.id} holds none of the roles that may approve: ${policy.approverRoles.join(', ')}`;
+  return ruled(j, question(j, 'approve', person(j, a.by), toolResource(e), { ownRequest: own, cost: e.amounts })).kind === 'allow' ? null : `does not stand: the rules do not let ${a.by.id} approve it`;
 }
+
+/** An approval that stands for exactly this intent now, beside no more than what it was asked beside, or null. */
+export const approvalFor = (j: Judging, e: Effect, beside: readonly EffectId[]): Approval | null =>
+  Object.values(j.d.state.approvals).find((a) => a.effect === e.effect && a.subject === e.subject && fallen(j, e, a, beside) === null) ?? null;
 
 const judgeable = (j: Judging, e: Effect): boolean =>
   e.stage === 'intended' || e.stage === 'not-sent' || e.stage === 'awaiting-approval' || (e.stage === 'permitted' && e.permit !== null && unusable(j, e.permit) && !queued(j.d.state, e));
@@ -106,14 +119,14 @@ function judgeEffect(j: Judging, e: Effect): (() => void) | null {
     const waiting = own.find((x) => x.stage === 'requested' && x.expiresAt > j.view.now);
     if (waiting !== undefined) return null;
     const ended = own.at(-1);
-    if (ended !== undefined) { j.d.add('effect.denied', { effect: e.effect, ...denied(j, notApproved(ended), o.grounds) }); return null; }
+    if (ended !== undefined) { j.d.add('effect.denied', { effect: e.effect, ...denied(j, notApproved(j, e, ended, o.beside), o.grounds) }); return null; }
     j.d.add('approval.requested', { approval: next(j, 'approval'), effect: e.effect, subject: e.subject, reasons: briefly(o.ask), beside: o.beside, expiresAt: j.view.now + j.policy.approvalLifeMs, tenant: tenantRevisions(j.view.tenant), grounds: o.grounds });
     return null;
   }
   return permitEffect(j, e, approval, o);
 }
-const notApproved = (a: Approval): RefusedBecause =>
-  no('NOT_APPROVED', a.stage === 'approved' ? `approval ${a.approval} by ${a.by?.id ?? 'nobody'} does not stand: it ran out, its giver has no such role or asked for it, or something else on the same target became unresolved since` : `approval ${a.approval} is ${a.stage === 'requested' ? 'expired' : a.stage}`, { approval: a.approval });
+const notApproved = (j: Judging, e: Effect, a: Approval, beside: readonly EffectId[]): RefusedBecause =>
+  no('NOT_APPROVED', `approval ${a.approval}${a.by === null ? '' : ` by ${a.by.id}`} ${fallen(j, e, a, beside) ?? 'does not stand'}`, { approval: a.approval });
 
 /** A repetition must begin while the target surely knows the key. */
 const repeatableUntil = (e: Effect): StoreTimeMs => (e.stage === 'unknown' && e.contract.kind === 'keyed' ? keyTrustedUntil(e.contract, e.attempts[0]?.startedAt ?? 0) : Infinity);
