@@ -28,7 +28,7 @@ export const WORLD_REPLIES = [
   'cut-before-reading',
   /** Answer `refuseStatus`; nothing is accepted. */
   'refuse',
-  /** Answer only, and accept only, after `lateMs`, even when the caller has left. */
+  /** Answer only, and accept only, after `lateMs`, or when released, even when the caller has left. */
   'late',
   /** Accept, then answer 500. */
   'fail-after-accepting',
@@ -93,21 +93,23 @@ export async function startWorldEmulator(options: WorldEmulatorOptions): Promise
 
 class World {
   #held: (() => void)[] = [];
-  readonly #late = new Set<NodeJS.Timeout>();
+  readonly #late = new Map<NodeJS.Timeout, () => void>();
 
   constructor(readonly ledger: Ledger, readonly token: string, public mode: WorldMode) {}
 
   setMode(change: Partial<WorldMode>): void { this.mode = { ...this.mode, ...change }; }
 
   release(): number {
-    const held = this.#held;
+    const held = [...this.#held, ...this.#late.values()];
     this.#held = [];
+    this.stop();
     for (const go of held) go();
     return held.length;
   }
 
   stop(): void {
-    for (const t of this.#late) clearTimeout(t);
+    for (const t of this.#late.keys()) clearTimeout(t);
+    this.#late.clear();
     this.#held = [];
   }
 
@@ -160,8 +162,9 @@ class World {
       return answer(res, mode.refuseStatus, { error: 'refused by the rules of this service' });
     }
     if (mode.reply === 'late') {
-      const timer = setTimeout(() => { this.#late.delete(timer); this.#reply(res, 'normal', this.#accept(key, body, mode)); }, mode.lateMs);
-      return void this.#late.add(timer);
+      const arrive = (): void => this.#reply(res, 'normal', this.#accept(key, body, mode));
+      const timer = setTimeout(() => { this.#late.delete(timer); arrive(); }, mode.lateMs);
+      return void this.#late.set(timer, arrive);
     }
     this.#reply(res, mode.reply, this.#accept(key, body, mode));
   }
