@@ -92,4 +92,21 @@ describe('an approval', () => {
     expect(ever).toBe(2 * APPROVALS_OVER_MAX + 4);
     expect(Object.values(h.state.approvals).filter((a) => a.stage === 'rejected').length).toBeGreaterThan(5);
   });
+  it('[APP-2] that ran out, or is for another intent, allows nothing', () => {
+    const h = asked('mail');
+    expect(h.append('api', [fact('approval.decided', { approval: approval(h).approval, subject: 'another', decision: 'approved', note: '' })], OP)).toMatchObject({ code: 'ILLEGAL', message: expect.stringContaining('another intent') });
+    h.must('api', [fact('approval.decided', { approval: approval(h).approval, subject: approval(h).subject, decision: 'approved', note: '' })], OP);
+    h.now = approval(h).expiresAt;
+    h.carryOn();
+    expect(effect(h).stage).toBe('denied');
+    expect(h.events.some((e) => e.type === 'effect.permitted')).toBe(false);
+  });
+  it.each([['another role', { people: [{ person: 'olga', roles: ['reader'] }], delegations: [] }], ['no entry at all', { people: [], delegations: [] }]])('[APP-2] does not stand when its giver has %s by now', (_what, roles) => {
+    const h = asked('mail');
+    h.must('api', [fact('approval.decided', { approval: approval(h).approval, subject: approval(h).subject, decision: 'approved', note: '' })], OP);
+    h.change('roles', roles);
+    h.carryOn();
+    expect(effect(h).stage).toBe('denied');
+    expect(h.events.find((e) => e.type === 'effect.denied')?.data).toMatchObject({ code: 'NOT_APPROVED' });
+  });
 });

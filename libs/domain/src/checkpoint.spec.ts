@@ -3,7 +3,8 @@ import { cutOf, differences, SECTION_NAMES, SECTIONS, sectionsOf } from './check
 import { isUnresolved } from './effect.js';
 import { fact } from './events.js';
 import type { RunState } from './run.js';
-import { History, OP, plain, weakDigest } from './spec-kit.js';
+import type { ContentRef } from './content.js';
+import { History, OP, plain, toolOf, weakDigest } from './spec-kit.js';
 
 function busy(): History {
   const h = new History();
@@ -61,5 +62,20 @@ describe('a checkpoint', () => {
     expect(h.state.boundary).toEqual([]);
     h.end('unknown');
     expect(h.state.boundary).toEqual(['world-reconciliation']);
+  });
+  it('[WSP-1] cites base, tree, what changed it, and what was run on which tree with which result', () => {
+    const tree = (n: number): ContentRef => ({ commitment: `c1.${String(n).repeat(64)}`, bytes: 2, class: 'workspace', media: 'application/json' });
+    const workspace = { base: 'b'.repeat(40), tree: tree(0) };
+    const h = new History({ workspace });
+    const kind = (name: string, k: 'workspace' | 'command') => ({ ...toolOf('box'), name, target: name, connector: { kind: k, config: {} } });
+    h.change('registry', { tools: [kind('write', 'workspace'), kind('test', 'command')] });
+    h.turn([{ tool: 'write', args: { what: 'a' } }, { tool: 'test', args: {} }]);
+    h.start(); h.end('observed');
+    h.must('effect-reconciler', [fact('workspace.changed', { effect: Object.keys(h.state.effects)[0] ?? null, workspace: { ...workspace, tree: tree(1) }, previous: tree(0).commitment, summary: 'wrote a' })]);
+    h.seal(); h.gate(); h.seal(); h.start(); h.end('failed');
+    const ws = sectionsOf(h.state).workspace as unknown as { readonly base: string; readonly tree: ContentRef; readonly changed: readonly object[]; readonly validations: readonly object[] };
+    expect(ws).toMatchObject({ base: 'b'.repeat(40), tree: tree(1), changed: [{ effect: Object.keys(h.state.effects)[0], tree: tree(1).commitment, summary: 'wrote a' }] });
+    expect(ws.validations).toEqual([expect.objectContaining({ tool: 'test', tree: tree(1).commitment, ok: false, text: expect.objectContaining({ class: 'tool-result' }) })]);
+    expect(cut(h.state).cites).toEqual(expect.arrayContaining([tree(1).commitment, (ws.validations[0] as { text: ContentRef }).text.commitment]));
   });
 });

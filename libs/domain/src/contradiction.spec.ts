@@ -13,14 +13,14 @@ const apply = (h: History): void => { const facts = applyFindings(h.state); if (
 const settle = (h: History): void => { while (h.seal() || h.gate()) { apply(h); } };
 
 /** An effect that a person found not to have happened; `left`: the run has gone on, and it is no longer in the state. */
-function disproved(left: boolean, tool = 'mail'): { h: History; id: string; attempt: string } {
+function disproved(left: boolean, tool = 'mail', how: 'found' | 'refused' = 'found'): { h: History; id: string; attempt: string } {
   const h = new History();
   h.turn([{ tool, args: { what: 'a' } }]);
-  h.seal(); h.start(); h.end('unknown');
+  h.seal(); h.start(); h.end(how === 'found' ? 'unknown' : 'refused');
   const id = effect(h).effect;
   const attempt = effect(h).attempts[0]?.attempt ?? '';
-  h.carryOn(); submit(h, id, 'did-not-happen'); h.seal(); h.gate(); h.seal(); apply(h);
-  expect(effect(h).stage).toBe('did-not-happen');
+  if (how === 'found') { h.carryOn(); submit(h, id, 'did-not-happen'); h.seal(); h.gate(); h.seal(); apply(h); }
+  expect(effect(h).stage).toBe(how === 'found' ? 'did-not-happen' : 'refused');
   if (left) {
     for (let i = 0; i < 8 && h.state.effects[id] !== undefined; i++) { h.carryOn(); h.generate(); h.seal(); h.answer([{ tool: 'read', args: { what: 'b' } }]); }
     expect(h.state.effects[id]).toBeUndefined();
@@ -35,9 +35,9 @@ const evidence: { readonly [what: string]: (h: History, id: string, attempt: str
 };
 
 describe('evidence that contradicts a settlement', () => {
-  for (const left of [false, true]) for (const [what, give] of Object.entries(evidence)) {
-    it(`[EFF-9] by ${what}, for an effect that ${left ? 'has left the state' : 'is still there'}, is kept, counted once, sealed, told to the next model, and stops the run for a person`, () => {
-      const { h, id, attempt } = disproved(left);
+  for (const how of ['found', 'refused'] as const) for (const left of [false, true]) for (const [what, give] of Object.entries(evidence)) {
+    it(`[EFF-9] by ${what}, for an effect that was ${how === 'found' ? 'found not to have happened' : 'refused'} and ${left ? 'has left the state' : 'is still there'}, is kept, counted once, sealed, told to the next model, and stops the run for a person`, () => {
+      const { h, id, attempt } = disproved(left, 'mail', how);
       give(h, id, attempt);
       expect(h.events.filter((e) => e.type === 'effect.contradicted')).toMatchObject([{ data: { effect: id, evidence: { commitment: expect.any(String) } } }]);
       expect(h.state.contradictions.count).toBe(1);

@@ -204,7 +204,7 @@ export class History {
       if (p.kind === 'refused') return fact('call.refused', { call: p.call.call, generation: p.call.generation, tool: p.call.tool, code: p.code, reason: p.reason, facts: {} });
       const args = this.content(plain(p.args), 'tool-arguments');
       const mapping = { registryRevision: registry.revision, mappingRevision: 1, server: 's', schemaDigest: p.tool.schemaDigest };
-      return fact('effect.intended', { effect: this.id('eff'), call: p.call.call, generation: p.call.generation, tool: p.tool.name, mapping, contract: p.tool.contract, scope: scopeOf(p.tool, p.args, digest), args, subject: digest({ tool: p.tool.name, args: args.commitment }), key: this.id('key'), world: s.world, amounts: { usd_micros: 1, tokens: 0, calls: 1 }, dataClass: p.tool.dataClass, ...(holdsOf(p.tool) === undefined ? {} : { holds: 'workspace' as const }) });
+      return fact('effect.intended', { effect: this.id('eff'), call: p.call.call, generation: p.call.generation, tool: p.tool.name, mapping, contract: p.tool.contract, scope: scopeOf(p.tool, p.args, digest), args, subject: digest({ tool: p.tool.name, args: args.commitment }), key: this.id('key'), world: s.world, amounts: { usd_micros: 1, tokens: 0, calls: 1 }, dataClass: p.tool.dataClass, ...(holdsOf(p.tool) === undefined ? {} : { holds: 'workspace' as const }), ...(p.tool.connector.kind === 'command' ? { command: true as const } : {}) });
     }));
     return true;
   }

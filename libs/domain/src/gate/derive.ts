@@ -6,7 +6,7 @@
  *
  * Rows: POL-3.
  */
-import { minus, NOTHING, paid, plus, type Amounts } from '../budget.js';
+import { minus, most, NOTHING, paid, type Amounts } from '../budget.js';
 import { fold } from '../fold.js';
 import type { EventEnvelope, Fact, Grounds, HookAnswer } from '../events.js';
 import type { Digest, EffectId, StoreTimeMs } from '../ids.js';
@@ -44,8 +44,13 @@ function viewOf(d: Decided, tenant: TenantState, args: ReadonlyMap<string, Json>
   }
   return { state: s, open: [...own, ...others], tenant, balance: balanceOf(d), windowEndsAt: opensAt(d), suspect, standing: [], now, args, hooked };
 }
-/** keeps D1 */
-const balanceOf = (d: Decided): Amounts => { const taken = minus(paid(fold(d.before, d.events).budget), paid(d.before.budget)); return plus(NOTHING, { usd_micros: Math.max(0, taken.usd_micros), tokens: Math.max(0, taken.tokens), calls: Math.max(0, taken.calls) }); };
+/** keeps D1: what the decision drew, and of what it found short no more; of the rest it had enough. */
+function balanceOf(d: Decided): Amounts {
+  const taken = most(minus(paid(fold(d.before, d.events).budget), paid(d.before.budget)), NOTHING);
+  const short = d.events.flatMap((e) => (e.type === 'budget.exhausted' && e.data.of === 'tenant' ? [e.data.dimension] : []));
+  return short.length === 0 ? taken : { usd_micros: ENOUGH, tokens: ENOUGH, calls: ENOUGH, ...Object.fromEntries(short.map((x) => [x, taken[x]])) };
+}
+const ENOUGH = 2 ** 50;
 const opensAt = (d: Decided): number | null => { for (const e of d.events) { const f = 'facts' in e.data ? (e.data.facts as { readonly opensAt?: number | null } | null) : null; if (typeof f?.opensAt === 'number') return f.opensAt; } return null; };
 
 /** What is made up for a decision, or known to nobody afterwards, is left out of the comparison. */
