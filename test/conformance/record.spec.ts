@@ -11,6 +11,8 @@ import { ofType, openScene, type Scene } from '../faults/kit/scene.js';
 import { foundIn, lacking, misattributed, SEALED_PARTS, unmarkedChanges, unobserved, unpinned, untellable } from './record-judges.js';
 
 const THOUGHT = 'The user seems to want a ticket ZZQTHOUGHT';
+/** Taken out of the registry between the two turns of a run. */
+const WITHDRAWN = 'write_file';
 const doctored = (log: readonly EventEnvelope[], type: EventEnvelope['type'], change: (d: Record<string, unknown>) => object): EventEnvelope[] => log.map((e) => (e.type === type ? ({ ...e, data: change(e.data as never) } as EventEnvelope) : e));
 
 describe('what stands in the store', () => {
@@ -18,6 +20,7 @@ describe('what stands in the store', () => {
   let reads: PostgresEventStore;
   let log: readonly EventEnvelope[];
   let switched: readonly EventEnvelope[];
+  let talked: { readonly run: string; readonly tag: string };
   let worked: { readonly run: string; readonly tag: string };
   let registry: Parameters<typeof unpinned>[1];
 
@@ -38,6 +41,8 @@ describe('what stands in the store', () => {
     await scene.stack.waitFor(talk.run, (es) => ofType(es, 'generation.accepted').length === 1 && es.at(-1)?.type === 'checkpoint.sealed', 'a first answer', 30_000);
     await publishDocuments(scene.stack.store, scene.stack.tenant, { profiles: profilesOf([geminiAccount('acct-b', scene.emulator.url, ['gemini-3-flash-preview'])]) });
     scene.emulator.removeAccount('acct-a');
+    talked = talk;
+    await publishDocuments(scene.stack.store, scene.stack.tenant, { registry: { tools: (published.data as RegistryDocument).tools.filter((t) => t.name !== WITHDRAWN) } });
     const more = contentOf('And now?', 'input');
     await scene.say(talk.run, [fact('input.received', { text: more.ref })], [more]);
     switched = await scene.stack.waitFor(talk.run, (es) => ofType(es, 'generation.accepted').length === 2, 'an answer of the other model', 30_000);
@@ -66,6 +71,17 @@ describe('what stands in the store', () => {
     expect(untellable(log, new Map())).not.toEqual([]);
     expect(untellable(log.slice(1), new Map())).toContain('there is no beginning');
   });
+
+  it('[TOOL-2] a run that goes on is offered what the registry has now, and its record keeps what was offered before', async () => {
+    const offered = scene.wire(talked.tag).map((w) => (JSON.parse(w.body) as { tools?: { functionDeclarations: { name: string }[] }[] }).tools?.flatMap((t) => t.functionDeclarations.map((f) => f.name)) ?? []);
+    expect(offered).toHaveLength(2);
+    expect(offered[0]).toContain(WITHDRAWN);
+    expect(offered[1]).toEqual(offered[0]?.filter((name) => name !== WITHDRAWN));
+    expect(offered[1]?.length).toBeGreaterThan(3);
+    const contents = new Map((await scene.stack.reader.contents(scene.stack.tenant)).map((c) => [c.commitment, c.body?.toString('utf8') ?? '']));
+    const kept = ofType(switched, 'context.compiled').map((e) => (JSON.parse(contents.get(e.data.tools.commitment) ?? '[]') as { name: string }[]).map((t) => t.name));
+    expect(kept).toEqual(offered);
+  }, 60_000);
 
   it('[SEAL-1] seals all that a checkpoint holds, at every cut of the run', async () => {
     const seals = ofType(log, 'checkpoint.sealed');
