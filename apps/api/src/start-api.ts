@@ -34,7 +34,10 @@ import { RunRequestsController } from './run-requests.controller.js';
 import { RunsController } from './runs.controller.js';
 import { CHECKS, ServiceController, type Checks } from './service.controller.js';
 import { apiSettings, type ApiSettings } from './settings.js';
+import { PolicyController } from './policy.controller.js';
 import { TenantDocuments } from './tenant/documents.js';
+import { Policies } from './tenant/policies.js';
+import { RecordedDecisions } from './tenant/recorded-decisions.js';
 import { TenantController } from './tenant.controller.js';
 import { startUpkeep } from './upkeep.js';
 
@@ -44,7 +47,7 @@ export type ApiRunning = Running & { readonly port: number };
 @Module({})
 class ApiModule {
   static with(providers: Provider[]): DynamicModule {
-    return { module: ApiModule, controllers: [ServiceController, RunsController, RunRequestsController, TenantController, RunEventsController], providers };
+    return { module: ApiModule, controllers: [ServiceController, RunsController, RunRequestsController, TenantController, PolicyController, RunEventsController], providers };
   }
 }
 
@@ -57,14 +60,16 @@ function partsOf(o: ApiSettings, bus: Bus, database: ReturnType<typeof apiDataba
   const workspaces = new Workspaces(artifacts, scratchDir);
   const keys = new RequestKeys(database, store);
   const requests = new RunRequests(log, store, keys, artifacts);
+  const list = new RunList(database);
+  const documents = new TenantDocuments(store, requests);
   return {
-    store, log, keys, requests, views: new RunViews(database, log, store), list: new RunList(database), reader: new RunReader(log, store, workspaces),
-    streams: new EventStreams(store, { heartbeatMs: o.heartbeatMs, pollMs: o.streamPollMs }), creation: new CreateRun(requests, workspaces, { scratchDir, allowLocalRepos: o.allowLocalRepos }), documents: new TenantDocuments(store, requests),
+    store, log, keys, requests, views: new RunViews(database, log, store), list, reader: new RunReader(log, store, workspaces),
+    streams: new EventStreams(store, { heartbeatMs: o.heartbeatMs, pollMs: o.streamPollMs }), creation: new CreateRun(requests, workspaces, { scratchDir, allowLocalRepos: o.allowLocalRepos }), documents, policies: new Policies(documents, store, new RecordedDecisions(list, store, log)),
   };
 }
 const providersOf = (p: Parts, checks: Checks): Provider[] => [
   { provide: RunRequests, useValue: p.requests }, { provide: RunViews, useValue: p.views }, { provide: RunList, useValue: p.list }, { provide: RunReader, useValue: p.reader }, { provide: EventStreams, useValue: p.streams },
-  { provide: CreateRun, useValue: p.creation }, { provide: TenantDocuments, useValue: p.documents }, { provide: CHECKS, useValue: checks },
+  { provide: CreateRun, useValue: p.creation }, { provide: TenantDocuments, useValue: p.documents }, { provide: Policies, useValue: p.policies }, { provide: CHECKS, useValue: checks },
 ];
 
 const malformed = (issues: readonly { readonly message: string; readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined }[]): Problem => {

@@ -21,6 +21,7 @@ export const PROBLEMS = {
   UNSUPPORTED_MEDIA: { status: 415, title: 'Bodies are application/json' },
   CARRIER_FIELD: { status: 422, title: 'A field is reserved for provider continuations' },
   IDEMPOTENCY_KEY_REUSED: { status: 422, title: 'The idempotency key came with another request before' },
+  RULES_BROKEN: { status: 422, title: 'These rules cannot be in force' },
   REPOSITORY_UNUSABLE: { status: 422, title: 'The repository cannot be used' },
   TOO_MANY_STREAMS: { status: 429, title: 'Too many event streams are open' },
   DEFECT: { status: 500, title: 'Something went wrong here' },

@@ -53,6 +53,7 @@ export type DocumentTopic = keyof typeof TENANT_DOCUMENTS;
 
 const page = (or: number) => z.coerce.number().int().min(1).max(PAGE_MAX).default(or);
 export const runsQuery = o({ after: z.string().max(200).optional().describe('The `next` of the page before.'), limit: page(50) });
+export const revisionsQuery = o({ before: z.coerce.number().int().min(1).max(2_147_483_647).optional().describe('The `next` of the page before.'), limit: page(50) });
 export const eventsQuery = o({ after: z.coerce.number().int().min(0).max(2_147_483_647).default(0).describe('Revision after which to begin.'), limit: page(100) });
 export const streamQuery = o({ after: z.coerce.number().int().min(0).max(2_147_483_647).optional().describe('Revision after which to begin; `Last-Event-ID` comes before it.') });
 

@@ -57,6 +57,16 @@ export const eventEnvelope = o({
 });
 export const eventsPage = o({ events: z.array(eventEnvelope), next: nullable(count).describe('Revision to go on after; null: this is the head.') });
 export const tenantDocument = o({ topic: z.string(), revision: count, document: nullable(z.json()) });
+export const documentRevision = o({ revision: count, at: time, by: person, digest: z.string() });
+export const documentRevisions = o({ revisions: z.array(documentRevision), next: nullable(count).describe('Give it as `before` for what is older; null: that is all.') });
+/** `revision`: of the policy that the candidate was compared with; 0: none is published. */
+export const policyDiff = o({ revision: count, rules: o({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) }), fields: z.array(o({ field: z.string(), now: z.json(), then: z.json() })) });
+const ruled = o({ decision: z.enum(['allowed', 'asked', 'denied']), code: nullable(z.string()), by: z.array(z.string()).describe('Ids of the rules that decided.'), reason: z.string() });
+export const policyTrial = o({
+  revision: count, runs: count, decisions: count.describe('Recorded decisions that were judged again.'), skipped: count.describe('Decisions that cannot be judged again: their contents are erased, or they rest on what nobody can know afterwards.'),
+  complete: z.boolean().describe('False: there are older decisions that were not looked at.'),
+  changes: z.array(o({ run: z.string(), revision: count, at: time, effect: nullable(z.string()), generation: nullable(z.string()), tool: nullable(z.string()), was: ruled, would: ruled })),
+});
 export const allowanceView = o({ balance: amounts, revision: count });
 export const health = o({ status: z.enum(['ok', 'not-ready']), checks: z.record(z.string(), z.string()).optional() });
 export const contentClass = z.enum(CONTENT_CLASSES);
@@ -69,5 +79,8 @@ export type RunView = z.infer<typeof runView>;
 export type RunRow = z.infer<typeof runRow>;
 export type RunsPage = z.infer<typeof runsPage>;
 export type TenantDocumentView = z.infer<typeof tenantDocument>;
+export type DocumentRevisions = z.infer<typeof documentRevisions>;
+export type PolicyDiff = z.infer<typeof policyDiff>;
+export type PolicyTrial = z.infer<typeof policyTrial>;
 export type AllowanceView = z.infer<typeof allowanceView>;
 export type Health = z.infer<typeof health>;

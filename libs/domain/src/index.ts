@@ -25,7 +25,7 @@ export { draftOn, imagined, type Draft as FactDraft } from './draft.js';
 export { judge } from './gate/judge.js';
 export { eligibleRoute } from './gate/generations.js';
 export type { DecisionView, GatePorts, GateView } from './gate/judging.js';
-export { derivedAgain, revisionsOf, type Decided, type DerivePorts } from './gate/derive.js';
+export { derivedAgain, judgedUnder, revisionsOf, type Decided, type DerivePorts } from './gate/derive.js';
 export { callsToJudge } from './gate/waiting.js';
 export * from './schedule.js';
 export * from './source.js';

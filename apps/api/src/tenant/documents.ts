@@ -1,25 +1,31 @@
 /**
- * The tenant's documents: each publication is one event, appended at a named revision. What a document means is nobody's business here.
+ * The tenant's documents: each publication is one event, appended at a named revision. What a document means is nobody's business here, but that rules and
+ * registry must stand together.
  *
  * Rows: POL-1, EFF-7, BUD-5.
  */
 import { v4 as uuidv4 } from 'uuid';
 import type { AppendOutcome, http } from '@n17q/contracts';
-import { fact, tenantStream, type Amounts, type Fact, type Json, type ProfilesDocument, type StreamId } from '@n17q/domain';
+import { fact, tenantStream, type Amounts, type Fact, type Json, type PolicyDocument, type ProfilesDocument, type RegistryDocument, type StreamId } from '@n17q/domain';
 import { Contended, DECISIONS_MAX, type BusStore, type DecisionView } from '@n17q/event-log';
 import type { Asking } from '../http/caller.js';
 import { Problem, refusal } from '../http/problem.js';
 import { placeOf, type Answer, type RunRequests } from '../requests/run-requests.js';
+import { requireRegistry, requireRules } from './policy-check.js';
 
 const PUBLISHED = { policy: 'policy.published', registry: 'registry.published', profiles: 'profiles.published', roles: 'roles.published' } as const;
 const ZERO: Amounts = { usd_micros: 0, tokens: 0, calls: 0 };
+
+function shown(v: DecisionView, topic: http.DocumentTopic): http.TenantDocumentView {
+  const found = v.tenant.find((d) => d.stream === tenantStream(topic));
+  return { topic, revision: found?.revision ?? 0, document: (found?.event?.data ?? null) as http.TenantDocumentView['document'] };
+}
 
 export class TenantDocuments {
   constructor(private readonly store: BusStore, private readonly requests: RunRequests) {}
 
   async show(tenant: string, topic: http.DocumentTopic): Promise<http.TenantDocumentView> {
-    const found = (await this.view(tenant)).tenant.find((d) => d.stream === tenantStream(topic));
-    return { topic, revision: found?.revision ?? 0, document: (found?.event?.data ?? null) as http.TenantDocumentView['document'] };
+    return shown(await this.view(tenant), topic);
   }
 
   async allowance(tenant: string): Promise<http.AllowanceView> {
@@ -28,7 +34,11 @@ export class TenantDocuments {
   }
 
   publish(a: Asking, topic: http.DocumentTopic, document: unknown): Promise<Answer> {
-    return this.atRevision(a, topic, () => fact(PUBLISHED[topic], document as never));
+    return this.atRevision(a, topic, (_, all) => {
+      if (topic === 'policy') requireRules(document as PolicyDocument, all('registry') as RegistryDocument | null);
+      if (topic === 'registry') requireRegistry(document as RegistryDocument, all('policy') as PolicyDocument | null);
+      return fact(PUBLISHED[topic], document as never);
+    });
   }
 
   /** Publishes the profiles without the account and the routes through it. */
@@ -55,14 +65,15 @@ export class TenantDocuments {
     });
   }
 
-  private async atRevision(a: Asking, topic: http.DocumentTopic, next: (now: Json) => Fact): Promise<Answer> {
+  private async atRevision(a: Asking, topic: http.DocumentTopic, next: (now: Json, all: (topic: http.DocumentTopic) => unknown) => Fact): Promise<Answer> {
     const stream: StreamId = tenantStream(topic);
     const appendId = uuidv4();
     let outcome: AppendOutcome | undefined;
     for (let tries = 0; tries < DECISIONS_MAX; tries++) {
-      const now = await this.show(a.tenant, topic);
+      const view = await this.view(a.tenant);
+      const now = shown(view, topic);
       if (a.ifMatch !== null && a.ifMatch !== now.revision) throw new Problem('PRECONDITION_FAILED', `The ${topic} has revision ${now.revision}, not ${a.ifMatch}.`, { revision: now.revision });
-      outcome = await this.requests.appendToTenant(a, stream, now.revision, [next(now.document as Json)], appendId);
+      outcome = await this.requests.appendToTenant(a, stream, now.revision, [next(now.document as Json, (t) => shown(view, t).document)], appendId);
       if (outcome.kind === 'appended') return { stream, revision: outcome.last, repeated: !outcome.fresh };
       if (outcome.kind === 'refused') throw refusal(outcome);
     }

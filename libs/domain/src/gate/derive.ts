@@ -60,6 +60,12 @@ function comparable(f: Fact): Json {
   return { type: f.type, data: { ...named, ...(grounds === undefined ? {} : { by: [...grounds.by] }) } } as unknown as Json;
 }
 
+const PLENTY: Amounts = { usd_micros: 2 ** 50, tokens: 2 ** 50, calls: 2 ** 50 };
+
+/** What the gate would have said of the same facts under these documents and rules, were the tenant's balance no matter (nobody knows it afterwards). For dry runs: none of it is ever appended. */
+export const judgedUnder = (d: Decided, tenant: TenantState, args: ReadonlyMap<string, Json>, ports: Pick<DerivePorts, 'digest' | 'rules'>): readonly Fact[] =>
+  judge({ ...viewOf(d, tenant, args), balance: PLENTY, windowEndsAt: null }, { id: (kind, n) => `${kind}-${n}`, digest: ports.digest, rules: ports.rules });
+
 /** What differs between the decision and its derivation, in words; empty: they are the same. `tenant`: its documents at the revisions that the decision names. */
 export function derivedAgain(d: Decided, tenant: TenantState, args: ReadonlyMap<string, Json>, ports: DerivePorts): readonly string[] {
   const again = judge(viewOf(d, tenant, args), { id: (kind, n) => `${kind}-${n}`, digest: ports.digest, rules: ports.rules });
