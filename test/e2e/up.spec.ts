@@ -23,7 +23,7 @@ describe('words that it does not know', () => {
   it('prints help without a command, and ends well', async () => {
     const { code, out } = await n17q.run([]);
     expect(code).toBe(0);
-    for (const command of ['up', 'down', 'status', 'migrate', 'runs', 'show', 'finding', 'resume', 'continue', 'pause', 'end', 'input', 'note', 'plan', 'approve', 'reject', 'revoke', 'diff', 'output', 'provider', 'demo']) expect(out).toMatch(new RegExp(`^ {2}${command}\\b`, 'mu'));
+    for (const command of ['up', 'down', 'status', 'migrate', 'runs', 'show', 'finding', 'resume', 'continue', 'pause', 'end', 'input', 'note', 'plan', 'approve', 'reject', 'revoke', 'diff', 'output', 'provider', 'policy', 'demo']) expect(out).toMatch(new RegExp(`^ {2}${command}\\b`, 'mu'));
   });
 
   it.each([

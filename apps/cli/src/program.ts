@@ -28,6 +28,7 @@ const stack = () => import('./commands/stack.js');
 const runs = () => import('./commands/runs.js');
 const asks = () => import('./commands/asks.js');
 const providers = () => import('./commands/providers.js');
+const policies = () => import('./commands/policy.js');
 
 function stackWords(n17q: Command): void {
   n17q.command('up').description('start the local stack and leave it running')
@@ -87,6 +88,18 @@ function providerWords(n17q: Command): void {
     .action(async (account: string, _o: object, c: Command) => (await providers()).removeProvider(account, outputOf(c)));
 }
 
+const POLICY_HELP = `
+FILE holds rules in Cedar's language, which take the place of those in force; or, with a name that ends in .json, a whole policy.`;
+function policyWords(n17q: Command): void {
+  const policy = n17q.command('policy').description('what is allowed: show, diff, try, publish').addHelpText('after', POLICY_HELP);
+  policy.command('show').description('the policy in force').option('--revision <n>', 'as it was at this revision').option('--history', 'when it was published, and by whom').option('--schema', 'what rules can be about')
+    .action(async (o: { revision?: string; history?: boolean; schema?: boolean }, c: Command) => (await policies()).showPolicy(o, outputOf(c)));
+  policy.command('diff <file>').description('what a file would change').action(async (file: string, _o: object, c: Command) => (await policies()).diffPolicy(file, outputOf(c)));
+  policy.command('try <file>').description('which of the newest decisions a file would have decided otherwise; changes nothing').action(async (file: string, _o: object, c: Command) => (await policies()).tryPolicy(file, outputOf(c)));
+  policy.command('publish [file]').description('put a file in force, or an earlier revision again').option('--revision <n>', 'the earlier revision')
+    .action(async (file: string | undefined, o: { revision?: string }, c: Command) => (await policies()).publishPolicy(file, o, outputOf(c)));
+}
+
 export function program(): Command {
   const n17q = new Command('n17q')
     .description('Durable runs for AI agents: a run survives the loss of any process, session or model.')
@@ -97,6 +110,7 @@ export function program(): Command {
   stackWords(n17q);
   runWords(n17q);
   providerWords(n17q);
+  policyWords(n17q);
   n17q.command('demo').description('the main job before your eyes: a coding run that survives kills, on a stack of its own')
     .option('--repo <path>', 'work on a clone of this git repository instead of the sample; the path is only read')
     .option('--test-cmd <cmd>', 'how its tests are run')

@@ -80,6 +80,16 @@ export class N17qClient {
   publish<T extends keyof Documents>(topic: T, document: Documents[T], o: IfRevision = {}): Promise<http.Published> { return this.#transport.json('PUT', `/v1/tenant/${topic}`, { body: document, ...this.#match(o) }); }
   /** Publishes the provider profiles without this account and the routes through it. */
   removeAccount(account: string, o: IfRevision = {}): Promise<http.Published> { return this.#transport.json('DELETE', `/v1/tenant/profiles/accounts/${segment(account)}`, this.#match(o)); }
+  /** What rules can be about, as a schema in Cedar's language. */
+  async ruleSchema(): Promise<string> { return (await this.#transport.send('GET', '/v1/tenant/policy/schema')).text(); }
+  /** Publications of the policy, the newest first. `before`: the `next` of the page before. */
+  policyRevisions(o: { readonly before?: number; readonly limit?: number } = {}): Promise<http.DocumentRevisions> { return this.#transport.json('GET', `/v1/tenant/policy/revisions${query(o)}`); }
+  /** The policy as it was. Publish it again to bring it back. */
+  policyRevision(revision: number): Promise<Document<PolicyDocument>> { return this.#transport.json('GET', `/v1/tenant/policy/revisions/${revision}`); }
+  /** What a candidate changes against the policy in force. Publishes nothing. Problem RULES_BROKEN where it cannot stand. */
+  diffPolicy(candidate: PolicyDocument): Promise<http.PolicyDiff> { return this.#transport.json('POST', '/v1/tenant/policy/diff', { body: candidate }); }
+  /** Which of the newest recorded decisions a candidate would have decided otherwise. Publishes and permits nothing. */
+  tryPolicy(candidate: PolicyDocument): Promise<http.PolicyTrial> { return this.#transport.json('POST', '/v1/tenant/policy/dry-run', { body: candidate }); }
   allowance(): Promise<http.AllowanceView> { return this.#transport.json('GET', '/v1/tenant/allowance'); }
   grantAllowance(grant: http.NewAllowance, o: Keyed = {}): Promise<http.Published> { return this.#post('/v1/tenant/allowance', grant, o); }
 

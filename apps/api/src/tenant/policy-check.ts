@@ -4,10 +4,9 @@
  *
  * Rows: POL-1, POL-4, TOOL-1.
  */
-import { digestOf } from '@n17q/contracts';
+import { digestOf, type http } from '@n17q/contracts';
 import type { PolicyDocument, RegistryDocument } from '@n17q/domain';
 import { compileRules, diffRules, type RuleFault } from '@n17q/rules';
-import type { http } from '@n17q/contracts';
 import { Problem } from '../http/problem.js';
 
 export const NO_TOOLS: RegistryDocument = { tools: [] };

@@ -10,7 +10,7 @@
  */
 import { digestOf, type http } from '@n17q/contracts';
 import { clip, judgedUnder, type Fact, type PolicyDocument, type RegistryDocument, type Rules } from '@n17q/domain';
-import { compileRules } from '@n17q/rules';
+import { compileRules, rulesFrom } from '@n17q/rules';
 import type { Newest, Recorded } from './recorded-decisions.js';
 
 type Change = http.PolicyTrial['changes'][number];
@@ -36,8 +36,7 @@ const saidIn = (facts: readonly Fact[]): ReadonlyMap<string, Said> => new Map(fa
 /** The rules under the registry of that time: a tool that is gone since was there then. Where they do not stand under it, under the present one. */
 function rulesThen(text: string, then: RegistryDocument, now: RegistryDocument): Rules {
   const c = compileRules(text, then);
-  const d = c.ok ? c : compileRules(text, now);
-  return d.ok ? d.rules : () => ({ kind: 'broken', reason: d.faults[0]?.problem ?? '' });
+  return c.ok ? c.rules : rulesFrom(text, now);
 }
 
 function judged(r: Recorded, policy: PolicyDocument, rules: Rules): ReadonlyMap<string, Said> {
