@@ -60,7 +60,7 @@ export const tenantDocument = o({ topic: z.string(), revision: count, document: 
 export const documentRevision = o({ revision: count, at: time, by: person, digest: z.string() });
 export const documentRevisions = o({ revisions: z.array(documentRevision), next: nullable(count).describe('Give it as `before` for what is older; null: that is all.') });
 /** `revision`: of the policy that the candidate was compared with; 0: none is published. */
-export const policyDiff = o({ revision: count, rules: o({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) }), fields: z.array(o({ field: z.string(), now: z.json(), then: z.json() })) });
+export const policyDiff = o({ revision: count, rules: o({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) }), fields: z.array(o({ field: z.string(), now: z.json(), would: z.json() })) });
 const ruled = o({ decision: z.enum(['allowed', 'asked', 'denied']), code: nullable(z.string()), by: z.array(z.string()).describe('Ids of the rules that decided.'), reason: z.string() });
 export const policyTrial = o({
   revision: count, runs: count, decisions: count.describe('Recorded decisions that were judged again.'), skipped: count.describe('Decisions that cannot be judged again: their contents are erased, or they rest on what nobody can know afterwards.'),

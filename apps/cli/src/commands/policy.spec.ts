@@ -16,7 +16,7 @@ describe('the policy on the command line', () => {
     expect(policyText(4, { ...NOW, rules: '// \u001b[2J\u202e' })).toBe('Policy, revision 4\n\nattemptsMax  3\nslice        {"calls":1}\n\n// <1b>[2J<202e>');
     expect(policyText(0, null)).toMatch(/^No policy is published/);
     expect(diffText({ revision: 2, rules: { added: [], removed: [], changed: [] }, fields: [] })).toBe('It changes nothing of revision 2.');
-    expect(diffText({ revision: 2, rules: { added: ['a'], removed: ['b'], changed: ['c'] }, fields: [{ field: 'fourEyes', now: false, then: true }] })).toBe('Against revision 2:\nrule a    added\nrule b    removed\nrule c    changed\nfourEyes  false → true');
+    expect(diffText({ revision: 2, rules: { added: ['a'], removed: ['b'], changed: ['c'] }, fields: [{ field: 'fourEyes', now: false, would: true }] })).toBe('Against revision 2:\nrule a    added\nrule b    removed\nrule c    changed\nfourEyes  false → true');
     const none = { revision: 1, runs: 1, decisions: 1, skipped: 0, complete: true, changes: [] };
     expect(trialText(none)).toBe('Nothing would have been decided otherwise: 1 decision of 1 run judged again.');
     const change = { run: 'r'.repeat(36), revision: 9, at: '2026-01-01T00:00:00.000Z', effect: 'e', generation: null, tool: 'pay', was: { decision: 'allowed' as const, code: null, by: ['allow'], reason: '' }, would: { decision: 'denied' as const, code: 'POLICY_FORBIDS', by: ['no'], reason: 'not \u001b[31mtoday' } };

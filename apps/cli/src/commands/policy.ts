@@ -33,10 +33,7 @@ export function candidateOf(file: string, text: string, now: PolicyDocument | nu
   try { return JSON.parse(text) as PolicyDocument; } catch { throw new Trouble(`${line(file, 200)} is not JSON: write the policy as ./n17q policy show --json has it under "document".`, true); }
 }
 
-async function candidate(client: N17qClient, file: string): Promise<{ readonly now: { readonly revision: number; readonly document: PolicyDocument | null }; readonly then: PolicyDocument }> {
-  const now = await client.document('policy');
-  return { now, then: candidateOf(file, fileText(file), now.document) };
-}
+const candidate = async (client: N17qClient, file: string): Promise<PolicyDocument> => candidateOf(file, fileText(file), (await client.document('policy')).document);
 
 export function policyText(revision: number, d: PolicyDocument | null): string {
   if (d === null) return 'No policy is published, so nothing is permitted.';
@@ -46,7 +43,7 @@ export function policyText(revision: number, d: PolicyDocument | null): string {
 
 export function diffText(d: http.PolicyDiff): string {
   const rules = ([['added', d.rules.added], ['removed', d.rules.removed], ['changed', d.rules.changed]] as const).flatMap(([what, ids]) => ids.map((id) => [`rule ${line(id)}`, what]));
-  const fields = d.fields.map((f) => [f.field, `${line(JSON.stringify(f.now), 80)} → ${line(JSON.stringify(f.then), 80)}`]);
+  const fields = d.fields.map((f) => [f.field, `${line(JSON.stringify(f.now), 80)} → ${line(JSON.stringify(f.would), 80)}`]);
   const rows = [...rules, ...fields];
   return rows.length === 0 ? `It changes nothing of revision ${d.revision}.` : `Against revision ${d.revision}:\n${table(rows)}`;
 }
@@ -81,13 +78,13 @@ function revisionOf(text: string): number {
 
 export async function diffPolicy(file: string, out: Output): Promise<void> {
   const { client } = ownReach();
-  const d = await said(async () => client.diffPolicy((await candidate(client, file)).then));
+  const d = await said(async () => client.diffPolicy(await candidate(client, file)));
   out.answer(d, () => diffText(d));
 }
 
 export async function tryPolicy(file: string, out: Output): Promise<void> {
   const { client } = ownReach();
-  const t = await said(async () => client.tryPolicy((await candidate(client, file)).then));
+  const t = await said(async () => client.tryPolicy(await candidate(client, file)));
   out.answer(t, () => trialText(t));
 }
 
