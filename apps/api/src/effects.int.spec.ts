@@ -22,7 +22,7 @@ beforeAll(async () => {
   for (const s of ['checkpoint-sealer', 'context-compiler', 'policy-gate', 'provider-gateway', 'effect-reconciler'] as const) logs.set(s, new ServiceLog(new BusStore(await stack.bus(s), s), null));
   const policy = { rules: '@id("allow") permit (principal, action, resource);', hook: null, raiseRoles: [], observationAgeMsMax: 0, permitLifeMs: 60_000, leaseMs: 60_000, attemptsMax: 3, looksMax: 3, approvalLifeMs: 60_000, slice: NOTHING, findingRoles: ['operator'], approverRoles: ['operator'], fourEyes: false };
   expect((await stack.call('PUT', '/v1/tenant/policy', { as: 'eve', body: policy })).status).toBe(200);
-  expect((await stack.call('PUT', '/v1/tenant/roles', { as: 'eve', body: { people: [{ person: 'eve', roles: ['operator'] }] } })).status).toBe(200);
+  expect((await stack.call('PUT', '/v1/tenant/roles', { as: 'eve', body: { people: [{ person: 'eve', roles: ['operator'] }], delegations: [] } })).status).toBe(200);
 }, 90_000);
 afterAll(async () => { await stack?.stop(); await sandbox?.close(); }, 30_000);
 
