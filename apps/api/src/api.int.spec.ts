@@ -230,7 +230,7 @@ describe('reading', () => {
 });
 
 describe('the tenant\'s documents', () => {
-  const roles = (person: string): object => ({ people: [{ person, roles: ['operator'] }] });
+  const roles = (person: string): object => ({ people: [{ person, roles: ['operator'] }], delegations: [] });
   it('publishes at the revision that the caller saw, and says when it is another', async () => {
     expect((await stack.call('GET', '/v1/tenant/roles')).body).toMatchObject({ revision: 0, document: null });
     const first = await stack.call('PUT', '/v1/tenant/roles', { body: roles('ada') });
