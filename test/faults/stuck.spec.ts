@@ -14,7 +14,7 @@ const SCRIPTS = {
   hangs: [{ calls: [{ tool: 'ticket_neither', args: { project: '$TAG', title: '$TAG', body: 'b' } }] }, { text: 'I was told' }],
 };
 
-describe('a run whose tool call was cut in the middle', () => {
+describe('a run whose tool call was cut in the middle (R12)', () => {
   let scene: Scene;
   beforeAll(async () => {
     scene = await openScene({ scripts: SCRIPTS, stack: { policy: policyWith({ ask: ['write_file'] }) } });
