@@ -7,7 +7,7 @@
  * Rows: RUN-1, SEAL-2, SEAL-3, EFF-6, EFF-7, BUD-2, BUD-5.
  */
 import type { AppendOutcome, ContentUpload, Need } from '@n17q/contracts';
-import type { Amounts, ContentRef, Digest, EffectId, EventEnvelope, OpenEffect, Scope, StreamId, TenantId, Reactor } from '@n17q/domain';
+import type { Amounts, ContentRef, Digest, EffectId, EventEnvelope, OpenEffect, Scope, StreamId, TenantId, Reactor, WindowLimit } from '@n17q/domain';
 
 /** An event complete but for its position, which the transaction draws. */
 export type EventRow = Omit<EventEnvelope, 'position'>;
@@ -37,8 +37,10 @@ export interface PreparedAppend {
   readonly validUntil?: number;
   /** The append fails with SCOPE_BUSY if the scope of another unresolved consequential effect of the tenant overlaps this one. */
   readonly scopesFree: readonly { readonly scope: Scope; readonly except: readonly EffectId[] }[];
-  /** Taken from (positive) or given back to (negative) the tenant's account; BUDGET_SHORT if it does not cover it. */
+  /** Taken from (positive) or given back to (negative) the tenant's account; BUDGET_SHORT if it, or what a window of the tenant's still lets through, does not cover it. */
   readonly debit: Amounts | null;
+  /** From now on the tenant's limits per window, in place of those before; absent: they stay. */
+  readonly limits?: readonly WindowLimit[];
   /** Erase the bytes and salts of this stream's contents (the end of a metadata-only run). */
   readonly eraseContents: boolean;
   /** Who has work next: 'none', one reactor, or 'several'. A hint for the relay's subject. */

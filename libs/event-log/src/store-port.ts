@@ -10,6 +10,7 @@
 import type { AppendOutcome, Need } from '@n17q/contracts';
 import type { Amounts, ContentRef, Digest, EffectId, EventClass, EventEnvelope, EventId, OpenEffect, ServiceName, StreamId, TenantId } from '@n17q/domain';
 import type { PreparedAppend, StoredContent, StreamHead } from './ports.js';
+import type { StandingLimit } from './windows.js';
 
 /** Names the meaning of a snapshot's text. Raise it with every change of the fold or of RunState: older snapshots are then passed over. */
 export const FOLD_SCHEMA = 'run/6';
@@ -50,7 +51,11 @@ export interface DecisionView extends LoadedRun {
   /** True: more than OPEN_EFFECTS_MAX matched. Nothing may be decided from such a view but a refusal. */
   readonly openEffectsCut: boolean;
   readonly tenant: readonly TenantDocument[];
+  /** What runs may draw: of what the account holds, as much as the tenant's windows still let through. */
   readonly account: Amounts;
+  /** What the account holds, whatever the windows let through. */
+  readonly held: Amounts;
+  readonly limits: readonly StandingLimit[];
   /** When the first of the tenant's limits opens its next window; null: it has none. */
   readonly windowEndsAt: number | null;
   /** True: this run lost acknowledged events, and nobody has looked yet. No permit may be given; the store takes none. */
@@ -85,6 +90,7 @@ export interface EventStoreReads {
   needsDue(service: ServiceName, olderThanMs: number, limit: number, after?: NeedAt): Promise<readonly DueNeed[]>;
   needsOf(tenant: TenantId, stream: StreamId): Promise<readonly Need[]>;
   openEffects(tenant: TenantId, targets: readonly string[] | 'all'): Promise<readonly TenantOpenEffect[]>;
+  /** What runs may draw now, as in DecisionView. */
   account(tenant: TenantId): Promise<Amounts>;
   /** Runs that lost events and that nobody has looked at. */
   suspects(limit: number): Promise<readonly Suspect[]>;

@@ -7,6 +7,7 @@ import { APPEND_CASES } from './append-cases.js';
 import type { StoreCase } from './case.js';
 import { CONTENT_CASES } from './content-cases.js';
 import { EFFECT_CASES } from './effect-cases.js';
+import { WINDOW_CASES } from './window-cases.js';
 
-export const STORE_CASES: readonly StoreCase[] = [...APPEND_CASES, ...CONTENT_CASES, ...EFFECT_CASES];
+export const STORE_CASES: readonly StoreCase[] = [...APPEND_CASES, ...CONTENT_CASES, ...EFFECT_CASES, ...WINDOW_CASES];
 export type { StoreCase };

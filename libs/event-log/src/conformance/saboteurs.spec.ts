@@ -92,6 +92,7 @@ describe('the conformance suite of the event store', () => {
     ['EFF-7', 'reads the effects before the rest', () => new TornView(clock)],
     ['BUD-2', 'charges nothing', () => new Without(() => ({ debit: null }))],
     ['BUD-5', 'lets the account go below nothing', () => new Without((p) => ({ debit: p.debit === null ? null : { usd_micros: Math.min(p.debit.usd_micros, 0), tokens: 0, calls: 0 } }))],
+    ['BUD-5', 'knows no limits per window', () => new Without((p) => (p.limits === undefined ? {} : { limits: [] }))],
     ['OPS-2', 'goes on acting in a run that lost events', () => new ForgetsLosses(clock)],
     ['RET-1', 'keeps what it should erase', () => new KeepsErased(clock)],
     ['RES-8', 'gives continuations to anybody', () => new ReadsForAnybody(clock)],

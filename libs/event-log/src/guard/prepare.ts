@@ -17,7 +17,7 @@ type Refusal = Extract<AppendOutcome, { kind: 'refused' }>;
 const refuse = (code: AppendRefusalCode, message: string, facts: unknown = {}): Refusal => ({ kind: 'refused', code, message, facts });
 export const isRefusal = (v: object): v is Refusal => (v as { kind?: string }).kind === 'refused';
 
-const TOPIC_OF: { readonly [T in EventType]?: TenantTopic } = { 'policy.published': 'policy', 'registry.published': 'registry', 'profiles.published': 'profiles', 'roles.published': 'roles', 'allowance.granted': 'budget' };
+const TOPIC_OF: { readonly [T in EventType]?: TenantTopic } = { 'policy.published': 'policy', 'registry.published': 'registry', 'profiles.published': 'profiles', 'roles.published': 'roles', 'allowance.granted': 'budget', 'allowance.limited': 'budget' };
 const RELEASES: { readonly [T in TenantTopic]: PreparedAppend['releases'] } = { policy: ['policy'], registry: ['policy'], roles: ['policy'], profiles: ['profiles', 'policy'], budget: ['budget'] };
 
 export interface ParsedAppend { readonly request: AppendRequest; readonly contents: readonly ContentUpload[]; readonly requestDigest: Digest }
@@ -106,7 +106,8 @@ export function prepareAppend(p: ParsedAppend, writer: ServiceName, standing: St
     const granted = request.events.reduce((n: Amounts, e) => (e.type === 'allowance.granted' ? plus(n, e.data.amounts) : n), NOTHING);
     if (!areAmounts(granted)) return refuse('BALANCE_TOO_LARGE', `the grants of this append come to more than ${Number.MAX_SAFE_INTEGER}`, { ...granted });
     const topic = request.stream.slice('tenant/'.length) as TenantTopic;
-    return { state: null, append: { ...base, rows, cites: citesOf(rows), citedAs, releases: RELEASES[topic], debit: isNothing(granted) ? null : minus(NOTHING, granted) } };
+    const limits = request.events.findLast((e) => e.type === 'allowance.limited')?.data.limits;
+    return { state: null, append: { ...base, rows, cites: citesOf(rows), citedAs, releases: RELEASES[topic], debit: isNothing(granted) ? null : minus(NOTHING, granted), ...(limits === undefined ? {} : { limits }) } };
   }
 
   let s = standing.state;

@@ -11,6 +11,7 @@ import type { PreparedAppend } from '../ports.js';
 import { classOf, positionText } from '../row.js';
 import { BALANCE_MAX, CLOCK_SKEW_MS_MAX, REFUSAL_OF, sealedRevision } from '../prepared.js';
 import { StoreFault } from '../store-fault.js';
+import { countDraws, drawable, replaceLimits, windowEndsAt } from '../windows.js';
 import { emptyStream, headOf, type HeldStore, type HeldStream, type HeldTenant } from './state.js';
 
 const refused = (outcome: string, facts: unknown): AppendOutcome => {
@@ -43,19 +44,20 @@ export function judge(tenant: HeldTenant, p: PreparedAppend, now: number, suspec
     const { revision } = headOf(tenant.streams.get(r.stream));
     if (revision !== r.revision) return refused('requirement-failed', { stream: r.stream, required: r.revision, revision });
   }
-  return judgeExtra(tenant, p);
+  return judgeExtra(tenant, p, now);
 }
 
-function judgeExtra(tenant: HeldTenant, p: PreparedAppend): AppendOutcome | undefined {
+function judgeExtra(tenant: HeldTenant, p: PreparedAppend, now: number): AppendOutcome | undefined {
   for (const s of p.scopesFree) {
     const other = [...tenant.openEffects.values()].filter((o) => overlaps(o.scope, s.scope) && o.kind !== 'read-only' && o.kind !== 'contained' && !s.except.includes(o.effect)).sort((a, b) => (a.effect < b.effect ? -1 : 1))[0];
     if (other !== undefined) return refused('scope-busy', { target: s.scope.target, effect: other.effect, stream: other.stream });
   }
+  const free = drawable({ ...NOTHING, ...Object.fromEntries(tenant.account) }, tenant.windows.rows, now);
   for (const d of [...DIMENSIONS].sort()) {
     const balance = tenant.account.get(d) ?? 0;
     const needed = p.debit?.[d] ?? 0;
     if (p.stream === 'tenant/budget' && balance - needed > BALANCE_MAX) return refused('budget-over', { dimension: d, granted: -needed, balance });
-    if (needed > 0 && needed > balance) return refused('budget-short', { dimension: d, needed, balance });
+    if (needed > 0 && needed > free[d]) return refused('budget-short', { dimension: d, needed, balance: free[d] });
   }
   const uploads = new Set(p.contents.map((c) => c.ref.commitment));
   const missing = [...p.cites.filter((c) => { const held = tenant.contents.get(c); return !uploads.has(c) && (held?.state !== 'complete' || (p.citedAs[c] !== undefined && p.citedAs[c] !== `${held.class} ${held.bytes}`)); }), ...[...uploads].filter((c) => tenant.contents.get(c)?.state === 'erased')].sort()[0];
@@ -85,6 +87,8 @@ export function take(store: HeldStore, tenant: HeldTenant, p: PreparedAppend, no
   for (const e of p.openEffects.remove) tenant.openEffects.delete(e);
   for (const e of p.openEffects.upsert) tenant.openEffects.set(e.effect, { ...e, stream: p.stream });
   for (const d of DIMENSIONS) if (p.debit?.[d]) tenant.account.set(d, (tenant.account.get(d) ?? 0) - p.debit[d]);
+  if (p.debit !== null && p.stream !== 'tenant/budget') countDraws(tenant.windows, p.stream, p.debit, now);
+  if (p.limits !== undefined) replaceLimits(tenant.windows, p.limits);
   takeNeeds(tenant, stream, p, now);
   const last = stream.events.at(-1)?.event as EventEnvelope;
   return { kind: 'appended', fresh: true, first: p.expected + 1, last: last.revision, head: last.digest, recordedAt: last.recordedAt, position: last.position };
@@ -111,8 +115,9 @@ function takeNeeds(tenant: HeldTenant, stream: HeldStream, p: PreparedAppend, no
   const key = (n: { readonly service: string; readonly reason: string }): string => `${n.service}\u0000${n.reason}`;
   for (const n of p.needs.remove) stream.needs.delete(key(n));
   for (const n of p.needs.upsert) stream.needs.set(key(n), { ...n, dueAt: stream.needs.get(key(n))?.dueAt ?? Math.trunc(n.dueAt) });
-  const balance = { ...NOTHING, ...Object.fromEntries(tenant.account) };
+  const balance = drawable({ ...NOTHING, ...Object.fromEntries(tenant.account) }, tenant.windows.rows, now);
+  const opensAt = windowEndsAt(tenant.windows.rows, now) ?? Infinity; // what no balance covers yet may have begun to wait when there was no limit
   for (const s of p.releases.length === 0 ? [] : tenant.streams.values()) {
-    for (const [k, n] of s.needs) if ((p.releases as readonly (string | undefined)[]).includes(n.waitsFor?.split(':')[0]) && waitCovered(n.waitsFor, balance)) s.needs.set(k, { ...n, dueAt: Math.min(n.dueAt, now) });
+    for (const [k, n] of s.needs) if ((p.releases as readonly (string | undefined)[]).includes(n.waitsFor?.split(':')[0])) s.needs.set(k, { ...n, dueAt: Math.min(n.dueAt, waitCovered(n.waitsFor, balance) ? now : opensAt) });
   }
 }

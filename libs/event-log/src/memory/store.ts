@@ -15,6 +15,7 @@ import {
   type NeedAt, type StoredCheckpoint, type Suspect, type TenantDocument, type TenantOpenEffect,
 } from '../store-port.js';
 import { judge, take } from './append.js';
+import { drawable, standing } from '../windows.js';
 import { emptyStore, emptyTenant, headOf, type HeldStore, type HeldStream, type HeldTenant } from './state.js';
 
 const paged = <T>(items: readonly T[], limit: number, bytes: (t: T) => number): readonly T[] => {
@@ -84,7 +85,7 @@ export class MemoryEventStore implements EventStorePort {
     const open = this.#open(q.tenant, q.targets);
     return {
       ...this.#load(q.tenant, q.stream, q.afterRevision), openEffects: open.slice(0, OPEN_EFFECTS_MAX), openEffectsCut: open.length > OPEN_EFFECTS_MAX,
-      tenant: this.#documents(q.tenant, q.tenantSeen ?? {}), windowEndsAt: null, account: this.#account(q.tenant), suspect: this.#isSuspect(q.tenant, q.stream), now: this.clock(),
+      tenant: this.#documents(q.tenant, q.tenantSeen ?? {}), ...standing(this.#holds(q.tenant), this.#tenant(q.tenant).windows.rows, this.clock()), suspect: this.#isSuspect(q.tenant, q.stream), now: this.clock(),
     };
   }
   async needsDue(service: ServiceName, olderThanMs: number, limit: number, after?: NeedAt): Promise<readonly DueNeed[]> {
@@ -145,7 +146,8 @@ export class MemoryEventStore implements EventStorePort {
   #open(tenant: TenantId, targets: readonly string[] | 'all'): TenantOpenEffect[] {
     return [...this.#tenant(tenant).openEffects.values()].filter((o) => targets === 'all' || targets.includes(o.scope.target)).sort((a, b) => (a.effect < b.effect ? -1 : 1));
   }
-  #account(tenant: TenantId): Amounts { return { ...NOTHING, ...Object.fromEntries(this.#tenant(tenant).account) }; }
+  #holds(tenant: TenantId): Amounts { return { ...NOTHING, ...Object.fromEntries(this.#tenant(tenant).account) }; }
+  #account(tenant: TenantId): Amounts { return drawable(this.#holds(tenant), this.#tenant(tenant).windows.rows, this.clock()); }
   #documents(tenant: TenantId, seen: { readonly [stream: string]: number }): TenantDocument[] {
     const streams = [...this.#tenant(tenant).streams.values()].filter((s) => s.stream.startsWith('tenant/')).sort((a, b) => (a.stream < b.stream ? -1 : 1));
     return streams.map((s) => ({ stream: s.stream, ...headOf(s), event: seen[s.stream] === s.events.length ? null : (s.events.at(-1)?.event ?? null) }));

@@ -16,7 +16,7 @@
  * Rows: RUN-1, RUN-4, SEAL-2, SEAL-3, EFF-6, EFF-7, BUD-2, BUD-5, OPS-2.
  */
 import { BALANCE_MAX } from '../prepared.js';
-import { WAIT_COVERED } from './tables.sql.js';
+import { DRAWABLE, OPENED, WAIT_COVERED } from './tables.sql.js';
 
 export const APPEND = `
 create function n17q.now_ms() returns bigint language sql volatile as $$ select floor(extract(epoch from clock_timestamp()) * 1000)::bigint $$;
@@ -47,7 +47,7 @@ end $$;
 
 -- Judges what an item brings beyond its events. Null, or the outcome and its facts. Reads only. What is looked up by key is looked up in a subquery of its
 -- own, never joined: a join's plan, made while a table is small, may read all that the tenant has, once for each append.
-create function n17q.judge_extra(p_tenant text, p_stream text, x jsonb, out outcome text, out facts jsonb)
+create function n17q.judge_extra(p_tenant text, p_stream text, x jsonb, p_now bigint, out outcome text, out facts jsonb)
 language plpgsql volatile as $$
 declare r record; uploads text[]; cited text[];
 begin
@@ -60,9 +60,10 @@ begin
     if found then outcome := 'scope-busy'; facts := jsonb_build_object('target', r.scope->'scope'->>'target', 'effect', r.effect, 'stream', r.stream); return; end if;
   end if;
   if x ? 'debit' then
-    select d.key, d.value, coalesce(a.balance, 0) as balance into r from jsonb_each_text(x->'debit') d
-      left join n17q.accounts a on a.tenant = p_tenant and a.dimension = d.key
-     where (d.value::bigint > coalesce(a.balance, 0) and d.value::bigint > 0) or (p_stream = 'tenant/budget' and coalesce(a.balance, 0) - d.value::bigint > ${BALANCE_MAX}) order by d.key limit 1;
+    select d.key, d.value, b.balance into r from jsonb_each_text(x->'debit') d
+      cross join lateral (select case when d.value::bigint > 0 then ${DRAWABLE('p_tenant', 'd.key', 'p_now')}
+        else coalesce((select a.balance from n17q.accounts a where a.tenant = p_tenant and a.dimension = d.key), 0) end as balance) b
+     where (d.value::bigint > b.balance and d.value::bigint > 0) or (p_stream = 'tenant/budget' and b.balance - d.value::bigint > ${BALANCE_MAX}) order by d.key limit 1;
     if found and r.value::bigint < 0 then outcome := 'budget-over'; facts := jsonb_build_object('dimension', r.key, 'granted', -r.value::bigint, 'balance', r.balance); return; end if;
     if found then outcome := 'budget-short'; facts := jsonb_build_object('dimension', r.key, 'needed', r.value::bigint, 'balance', r.balance); return; end if;
   end if;
@@ -101,8 +102,33 @@ begin
   end if;
 end $$;
 
+-- Counts in the tenant's windows what a run takes (positive) and gives back (negative). What comes back counts as far as the run drew it in this window.
+create function n17q.count_draws(p_tenant text, p_stream text, p_debit jsonb, p_now bigint) returns void
+language plpgsql volatile as $$
+declare w record; n bigint;
+begin
+  for w in select v.dimension, v.every_ms, v.window_start, ${OPENED('v', 'p_now')} as opened, (p_debit->>v.dimension)::bigint as wanted
+             from n17q.windows v where v.tenant = p_tenant and (p_debit->>v.dimension)::bigint <> 0 loop
+    n := w.wanted;
+    if n > 0 then
+      if w.opened > w.window_start then
+        delete from n17q.window_draws d where d.tenant = p_tenant and d.dimension = w.dimension and d.every_ms = w.every_ms;
+      end if;
+      insert into n17q.window_draws as d (tenant, dimension, every_ms, stream, drawn) values (p_tenant, w.dimension, w.every_ms, p_stream, n)
+        on conflict (tenant, dimension, every_ms, stream) do update set drawn = d.drawn + excluded.drawn;
+    elsif w.opened = w.window_start then
+      n := -least(-n, coalesce((select d.drawn from n17q.window_draws d where d.tenant = p_tenant and d.dimension = w.dimension and d.every_ms = w.every_ms and d.stream = p_stream), 0));
+      update n17q.window_draws d set drawn = d.drawn + n where d.tenant = p_tenant and d.dimension = w.dimension and d.every_ms = w.every_ms and d.stream = p_stream;
+    else
+      continue;
+    end if;
+    update n17q.windows v set window_start = w.opened, used = case when w.opened > w.window_start then n else v.used + n end
+     where v.tenant = p_tenant and v.dimension = w.dimension and v.every_ms = w.every_ms;
+  end loop;
+end $$;
+
 -- Writes what a winner brings beyond its events, except its checkpoint, which needs the event first.
-create function n17q.apply_extra(p_tenant text, p_stream text, x jsonb) returns void
+create function n17q.apply_extra(p_tenant text, p_stream text, x jsonb, p_now bigint) returns void
 language plpgsql volatile as $$
 begin
   if x ? 'debit' then
@@ -110,6 +136,14 @@ begin
       select p_tenant, d.key, 0 from jsonb_each_text(x->'debit') d where d.value::bigint <> 0 on conflict do nothing;
     update n17q.accounts a set balance = a.balance - d.value::bigint from jsonb_each_text(x->'debit') d
      where a.tenant = p_tenant and a.dimension = d.key and d.value::bigint <> 0;
+    if p_stream <> 'tenant/budget' and exists (select from n17q.windows w where w.tenant = p_tenant) then perform n17q.count_draws(p_tenant, p_stream, x->'debit', p_now); end if;
+  end if;
+  if x ? 'limits' then
+    delete from n17q.windows w where w.tenant = p_tenant and w.every_ms <> all(array(select (l->>'everyMs')::bigint from jsonb_array_elements(x->'limits') l));
+    delete from n17q.window_draws d where d.tenant = p_tenant and d.every_ms <> all(array(select (l->>'everyMs')::bigint from jsonb_array_elements(x->'limits') l));
+    insert into n17q.windows (tenant, dimension, every_ms, most, window_start, used)
+      select p_tenant, m.key, (l->>'everyMs')::bigint, m.value::bigint, 0, 0 from jsonb_array_elements(x->'limits') l, jsonb_each_text(l->'amounts') m
+      on conflict (tenant, dimension, every_ms) do update set most = excluded.most;
   end if;
   if x ? 'contents' then
     insert into n17q.contents as k (tenant, commitment, stream, class, media, bytes, state, salt, body)
@@ -214,11 +248,11 @@ begin
         if found then outcome := 'requirement-failed'; facts := jsonb_build_object('stream', r.stream, 'required', r.revision, 'revision', r.stands)::text; end if;
       end if;
       if outcome is null and plain[i] is not true then
-        select g.* into r from n17q.judge_extra(i_tenant[i], i_stream[i], x) g;
+        select g.* into r from n17q.judge_extra(i_tenant[i], i_stream[i], x, now_ms) g;
         if r.outcome is not null then outcome := r.outcome; facts := r.facts::text; end if;
       end if;
       if outcome is null then
-        if x ?| array['debit', 'contents', 'removeEffects', 'upsertEffects', 'eraseContents'] then perform n17q.apply_extra(i_tenant[i], i_stream[i], x); end if;
+        if x ?| array['debit', 'limits', 'contents', 'removeEffects', 'upsertEffects', 'eraseContents'] then perform n17q.apply_extra(i_tenant[i], i_stream[i], x, now_ms); end if;
         if x ? 'releases' then releasing := true; end if;
       end if;
     end if;
@@ -270,9 +304,11 @@ begin
       on conflict (tenant, stream, service, reason) do update set waits_for = excluded.waits_for where d.waits_for is distinct from excluded.waits_for;
   end if;
   if releasing then
-    update needs d set due_at = now_ms
-      from (select distinct i_tenant[t.at] as tenant, v as topic from unnest(extras) with ordinality as t(extra, at), jsonb_array_elements_text(t.extra->'releases') v where won[t.at]) as q
-     where d.tenant = q.tenant and d.waits_for is not null and split_part(d.waits_for, ':', 1) = q.topic and d.due_at > now_ms and ${WAIT_COVERED('d')};
+    -- what no balance covers yet is due when the tenant's next window opens: it may have begun to wait when there was no limit
+    update needs d set due_at = case when ${WAIT_COVERED('d', 'now_ms')} then now_ms else q.opens_at end
+      from (select p.tenant, p.topic, (select min(${OPENED('w', 'now_ms')} + w.every_ms) from windows w where w.tenant = p.tenant) as opens_at
+              from (select distinct i_tenant[t.at] as tenant, v as topic from unnest(extras) with ordinality as t(extra, at), jsonb_array_elements_text(t.extra->'releases') v where won[t.at]) as p) as q
+     where d.tenant = q.tenant and d.waits_for is not null and split_part(d.waits_for, ':', 1) = q.topic and d.due_at > now_ms and (${WAIT_COVERED('d', 'now_ms')} or d.due_at > q.opens_at);
   end if;
 
   j := 0;

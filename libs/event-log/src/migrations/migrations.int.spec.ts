@@ -58,7 +58,7 @@ describe('the schema and its roles', () => {
     for (const url of [urls.store, urls.reader, urls.api]) {
       for (const sql of [
         `update n17q.events set data = '{}'`, 'delete from n17q.events', 'truncate n17q.events', `insert into n17q.events select * from n17q.events`, 'drop table n17q.events', 'alter table n17q.events disable trigger all',
-        'delete from n17q.checkpoints', `update n17q.streams set revision = 0`, `update n17q.accounts set balance = 1`, `select n17q.apply_extra('t', 's', '{}')`, `update n17q.store set format_version = 9`,
+        'delete from n17q.checkpoints', `update n17q.streams set revision = 0`, `update n17q.accounts set balance = 1`, `select n17q.apply_extra('t', 's', '{}', 0)`, 'update n17q.windows set most = 1000', 'delete from n17q.window_draws', `update n17q.store set format_version = 9`,
       ]) await expect(as(url, sql)).rejects.toMatchObject({ code: expect.stringMatching(/^(42501|25006)$/) });
     }
     await expect(as(urls.api, 'select 1 from n17q.events')).rejects.toMatchObject({ code: '42501' });

@@ -8,9 +8,16 @@
  *
  * Rows: RUN-1, SEAL-2, SVC-4.
  */
+/** What a row of windows began to count at, for the window that holds now. A row from a later one is the current one: the clock stepped back (windows.ts, W2). */
+export const OPENED = (row: string, now: string): string => `greatest(${row}.window_start, ${now} - ${now} % ${row}.every_ms)`;
+const USED = (row: string, now: string): string => `case when ${row}.window_start = ${OPENED(row, now)} then ${row}.used else 0 end`;
+/** What runs may draw of one dimension: of what the account holds, as much as every window of the tenant's still lets through. `least` passes over null. */
+export const DRAWABLE = (tenant: string, dimension: string, now: string): string => `greatest(0, least(
+  coalesce((select a.balance from n17q.accounts a where a.tenant = ${tenant} and a.dimension = ${dimension}), 0),
+  (select min(w.most - ${USED('w', now)}) from n17q.windows w where w.tenant = ${tenant} and w.dimension = ${dimension})))`;
 /** Of a row of needs: whether what it waits for is there. Only a wait for the tenant's budget (`budget:<dimension>:<least>`) can be unmet when it is due. */
-export const WAIT_COVERED = (row: string): string => `case when ${row}.waits_for like 'budget:%' then
-  coalesce((select a.balance from n17q.accounts a where a.tenant = ${row}.tenant and a.dimension = split_part(${row}.waits_for, ':', 2)), 0) >= split_part(${row}.waits_for, ':', 3)::bigint else true end`;
+export const WAIT_COVERED = (row: string, now: string): string => `case when ${row}.waits_for like 'budget:%' then
+  ${DRAWABLE(`${row}.tenant`, `split_part(${row}.waits_for, ':', 2)`, now)} >= split_part(${row}.waits_for, ':', 3)::bigint else true end`;
 
 export const TABLES = `
 create table n17q.store (
@@ -135,6 +142,26 @@ create table n17q.accounts (
   dimension text not null,
   balance bigint not null check (balance >= 0),
   primary key (tenant, dimension)
+);
+
+-- Limits of a tenant per window (windows.ts). used: drawn in the window that began at window_start; the row moves on with the first draw in a later one.
+create table n17q.windows (
+  tenant text not null,
+  dimension text not null,
+  every_ms bigint not null check (every_ms > 0),
+  most bigint not null check (most >= 0),
+  window_start bigint not null,
+  used bigint not null check (used >= 0),
+  primary key (tenant, dimension, every_ms)
+);
+-- What each stream drew in the window that the row of windows counts: so much of it may come back there.
+create table n17q.window_draws (
+  tenant text not null,
+  dimension text not null,
+  every_ms bigint not null,
+  stream text not null,
+  drawn bigint not null check (drawn >= 0),
+  primary key (tenant, dimension, every_ms, stream)
 );
 
 create table n17q.relay (

@@ -23,6 +23,7 @@ function extraOf(p: PreparedAppend, packed: Packed | null): string | null {
   if (p.requires.length > 0) x['requires'] = p.requires;
   if (p.scopesFree.length > 0) x['scopesFree'] = p.scopesFree;
   if (p.debit !== null && DIMENSIONS.some((d) => p.debit?.[d] !== 0)) x['debit'] = p.debit;
+  if (p.limits !== undefined) x['limits'] = p.limits;
   if (p.eraseContents) x['eraseContents'] = true;
   return Object.keys(x).length === 0 ? null : JSON.stringify(x);
 }

@@ -23,6 +23,10 @@ const OPEN = (targets: string): string => `select o.* from n17q.open_effects o w
 /** Index: open_effects_by_target, or its primary key for all of the tenant. $2 targets or null, $3 limit. */
 export const OPEN_EFFECTS = `${OPEN('$2')} limit $3`;
 
+/** What the account holds, and the rows of the tenant's windows. Index: primary keys, ranges. */
+const MONEY = `(select coalesce(json_object_agg(a.dimension, a.balance), '{}') from n17q.accounts a where a.tenant = $1) as account,
+  (select coalesce(json_agg(json_build_object('everyMs', w.every_ms, 'dimension', w.dimension, 'most', w.most, 'windowStart', w.window_start, 'used', w.used)), '[]') from n17q.windows w where w.tenant = $1) as windows`;
+
 /**
  * Everything that a decision rests on, in one snapshot: one statement. $1 tenant, $2 stream, $3 after revision or null for the snapshot's,
  * $4 events, $5 bytes, $6 fold schema, $7 targets, or null for all, $8 limit of effects, $9 tenant revisions seen, jsonb.
@@ -45,18 +49,18 @@ select
       (select row_to_json(d) from (select ${EVENT_COLUMNS} from n17q.events e where e.tenant = s.tenant and e.stream = s.stream and e.revision = s.revision
          and (($9::jsonb)->>s.stream)::integer is distinct from s.revision) d)) order by s.stream), '[]')
      from n17q.streams s where s.tenant = $1 and s.stream >= 'tenant/' and s.stream < 'tenant0') end as tenant,
-  case when $10::text <> 'nothing' then (select coalesce(json_object_agg(a.dimension, a.balance), '{}') from n17q.accounts a where a.tenant = $1) end as account,
+  case when $10::text <> 'nothing' then (select row_to_json(m) from (select ${MONEY}) m) end as money,
   exists (select from n17q.suspects z where z.tenant = $1 and z.stream = $2 and z.cleared_by is null) as suspect,
   n17q.now_ms()::text as now`;
 
-export const ACCOUNT = `select dimension, balance::text as balance from n17q.accounts where tenant = $1`;
+export const ACCOUNT = `select ${MONEY}, n17q.now_ms()::text as now`;
 /**
  * $3 rows behind the place $4 to $7. What waits for the tenant's budget is due while the balance covers it: what a grant released and others took is not.
  * Index: needs_by_due, a range from $4 on; rows of one due time are sorted.
  */
 export const NEEDS_DUE = `
 select tenant, stream, service, reason, due_at::text as due_at, waits_for from n17q.needs
- where service = $1 and due_at <= n17q.now_ms() - $2::bigint and (due_at, tenant, stream, reason) > ($4::bigint, $5, $6, $7) and ${WAIT_COVERED('n17q.needs')} order by due_at, tenant, stream, reason limit $3`;
+ where service = $1 and due_at <= n17q.now_ms() - $2::bigint and (due_at, tenant, stream, reason) > ($4::bigint, $5, $6, $7) and ${WAIT_COVERED('n17q.needs', 'n17q.now_ms()')} order by due_at, tenant, stream, reason limit $3`;
 export const NEEDS_OF = `select tenant, stream, service, reason, due_at::text as due_at, waits_for from n17q.needs where tenant = $1 and stream = $2 order by service, reason`;
 /** Index: primary key of streams, range. */
 export const LIST_RUNS = `select stream, revision, head, created_at::text as created_at from n17q.streams where tenant = $1 and stream >= 'run/' and stream < 'run0' and stream > $2 order by stream limit $3`;

@@ -16,13 +16,15 @@ import {
 import * as sql from './reads.sql.js';
 import { unpacker, type PackRow } from './section-pack.js';
 import { classOf, eventFrom, type EventColumns } from '../row.js';
+import { drawable, standing, type WindowRow } from '../windows.js';
 
 interface OpenRow { readonly effect: string; readonly stream: string; readonly tool: string; readonly target: string; readonly fields: OpenEffect['scope']['fields']; readonly kind: string; readonly stage: string; readonly generation: string }
 interface NeedRow { readonly tenant: string; readonly stream: string; readonly service: string; readonly reason: string; readonly due_at: string; readonly waits_for: string | null }
 interface CheckpointRow { readonly checkpoint: string; readonly version: number; readonly cut: number; readonly sealed_revision: number; readonly manifest_digest: string }
+interface MoneyRow { readonly account: Partial<Amounts>; readonly windows: readonly WindowRow[] }
 interface ViewRow {
   readonly head: { revision: number; head: string } | null; readonly snapshot: { revision: number; state: string } | null; readonly tail: readonly EventColumns[]; readonly open: readonly OpenRow[] | null;
-  readonly tenant: readonly { stream: string; revision: number; head: string; event: EventColumns | null }[] | null; readonly account: Partial<Amounts> | null; readonly suspect: boolean; readonly now: string;
+  readonly tenant: readonly { stream: string; revision: number; head: string; event: EventColumns | null }[] | null; readonly money: MoneyRow | null; readonly suspect: boolean; readonly now: string;
 }
 
 const openFrom = (r: OpenRow): TenantOpenEffect => ({ effect: r.effect, stream: r.stream, tool: r.tool, scope: { target: r.target, fields: r.fields }, kind: r.kind as OpenEffect['kind'], stage: r.stage as OpenEffect['stage'], generation: r.generation });
@@ -66,8 +68,8 @@ export class PostgresReads implements EventStoreReads {
     return (await this.#rows<OpenRow>('open_effects', sql.OPEN_EFFECTS, [tenant, targets === 'all' ? null : targets, OPEN_EFFECTS_MAX])).map(openFrom);
   }
   async account(tenant: TenantId): Promise<Amounts> {
-    const rows = await this.#rows<{ dimension: string; balance: string }>('account', sql.ACCOUNT, [tenant]);
-    return { ...NOTHING, ...Object.fromEntries(rows.map((r) => [r.dimension, Number(r.balance)])) };
+    const row = (await this.#rows<MoneyRow & { now: string }>('account', sql.ACCOUNT, [tenant]))[0];
+    return drawable({ ...NOTHING, ...row?.account }, row?.windows ?? [], Number(row?.now));
   }
   async suspects(limit: number): Promise<readonly Suspect[]> {
     const rows = await this.#rows<{ tenant: string; stream: string; event_id: string; why: string; since: string }>('suspects', sql.SUSPECTS, [limit]);
@@ -127,7 +129,7 @@ export class PostgresReads implements EventStoreReads {
     return {
       head, snapshot: row.snapshot, tail, more: reached < head.revision, openEffects: open.slice(0, OPEN_EFFECTS_MAX), openEffectsCut: open.length > OPEN_EFFECTS_MAX,
       tenant: (row.tenant ?? []).map((t) => ({ stream: t.stream, revision: t.revision, head: t.head, event: t.event === null ? null : eventFrom(t.event) })),
-      account: { ...NOTHING, ...row.account }, windowEndsAt: null, suspect: row.suspect, now: Number(row.now),
+      ...standing({ ...NOTHING, ...row.money?.account }, row.money?.windows ?? [], Number(row.now)), suspect: row.suspect, now: Number(row.now),
     };
   }
 
