@@ -251,6 +251,25 @@ describe('the tenant\'s documents', () => {
     expect((await stack.call('GET', '/v1/tenant/allowance')).body).toMatchObject({ balance: grant.amounts });
   });
 
+  it('[BUD-5] limits what runs draw in each window, shows what is left, and says in one sentence what is wrong with limits', async () => {
+    const before = (await stack.call('GET', '/v1/tenant/allowance')).body as unknown as http.AllowanceView;
+    const put = (limits: unknown, headers: Record<string, string> = {}) => stack.call('PUT', '/v1/tenant/allowance/limits', { body: { limits, reason: 'not all at once' }, headers });
+    const [hour, day] = [{ everyMs: 3_600_000, amounts: { usd_micros: 2, tokens: 9, calls: 1 } }, { everyMs: 86_400_000, amounts: { usd_micros: 1, tokens: 4, calls: 8 } }];
+    const twice = await put([hour, { ...hour, amounts: day.amounts }]);
+    expect([twice.status, twice.body['code'], twice.text.match(/two limits have one length/g)?.length]).toEqual([400, 'MALFORMED', 1]);
+    expect((await put([{ ...hour, everyMs: 999 }])).status).toBe(400);
+    expect((await put([{ ...hour, amounts: { usd_micros: -1, tokens: 0, calls: 0 } }])).status).toBe(400);
+    expect((await put([day, hour], { 'if-match': `"${before.revision + 7}"` })).status).toBe(412);
+    expect((await put([day, hour])).body).toEqual({ topic: 'budget', revision: before.revision + 1 });
+    const after = (await stack.call('GET', '/v1/tenant/allowance')).body as unknown as http.AllowanceView;
+    expect(after).toMatchObject({ balance: before.balance, drawable: { usd_micros: 1, tokens: 4, calls: 1 }, revision: before.revision + 1 });
+    expect(after.limits.map(({ everyMs, amounts, left }) => ({ everyMs, amounts, left }))).toEqual([hour, day].map((l) => ({ ...l, left: l.amounts })));
+    for (const l of after.limits) expect([l.endsAt % l.everyMs, l.endsAt - Date.now() <= l.everyMs]).toEqual([0, true]);
+    expect((await stack.call('GET', '/v1/tenant/allowance', { as: 'eve' })).body).toMatchObject({ limits: [] });
+    await put([]);
+    expect((await stack.call('GET', '/v1/tenant/allowance')).body).toMatchObject({ drawable: before.balance, limits: [] });
+  });
+
   it('[RUN-2] removes a provider account and the routes through it', async () => {
     const model = { model: 'm', profile: { contextTokens: 1000, outputTokensMax: 100, toolCalls: true, structuredOutput: true, nativeContinuation: false, opaqueRequired: 'never', storesContent: false }, usdMicrosPer1kInput: 1, usdMicrosPer1kOutput: 1 };
     const account = (name: string): object => ({ account: name, provider: 'p', adapter: 'x', endpoint: 'http://127.0.0.1:1', scope: 's', models: [model] });

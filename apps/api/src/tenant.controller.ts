@@ -32,6 +32,8 @@ export class TenantController {
   @Get('allowance') allowance(@Ask() a: Asking): Promise<http.AllowanceView> { return this.documents.allowance(a.tenant); }
   @Post('allowance') @HttpCode(201)
   async grant(@Ask() a: Asking, @Body({ schema: http.newAllowance }) body: http.NewAllowance, @Res({ passthrough: true }) res: Response): Promise<http.Published> { return published(res, await this.documents.grant(a, body)); }
+  @Put('allowance/limits')
+  async limit(@Ask() a: Asking, @Body({ schema: http.newAllowanceLimits }) body: http.NewAllowanceLimits, @Res({ passthrough: true }) res: Response): Promise<http.Published> { return published(res, await this.documents.limit(a, body)); }
 
   private async show(a: Asking, topic: http.DocumentTopic, res: Response): Promise<http.TenantDocumentView> {
     const d = await this.documents.show(a.tenant, topic);

@@ -92,6 +92,8 @@ export class N17qClient {
   tryPolicy(candidate: PolicyDocument): Promise<http.PolicyTrial> { return this.#transport.json('POST', '/v1/tenant/policy/dry-run', { body: candidate }); }
   allowance(): Promise<http.AllowanceView> { return this.#transport.json('GET', '/v1/tenant/allowance'); }
   grantAllowance(grant: http.NewAllowance, o: Keyed = {}): Promise<http.Published> { return this.#post('/v1/tenant/allowance', grant, o); }
+  /** Replaces the limits per window on what the tenant's runs draw; an empty list: no limit. */
+  limitAllowance(limits: http.NewAllowanceLimits, o: IfRevision = {}): Promise<http.Published> { return this.#transport.json('PUT', '/v1/tenant/allowance/limits', { body: limits, ...this.#match(o) }); }
 
   /** True when bus, store and database are within the service's reach; false also when the service is not. */
   async ready(): Promise<boolean> { return this.#transport.send('GET', '/v1/health/ready').then(() => true, () => false); }

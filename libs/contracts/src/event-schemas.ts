@@ -58,6 +58,9 @@ const profile = o({ contextTokens: z.int().min(1), outputTokensMax: z.int().min(
 
 type Schemas = { readonly [T in EventType]: z.ZodType<EventData[T]> };
 
+/** What the tenant's runs may draw in each window of a length; in place of all limits before. */
+export const allowanceLimits = o({ limits: z.array(o({ everyMs: z.int().min(1000).max(366 * 86_400_000), amounts })).max(5), reason: words }).refine((l) => new Set(l.limits.map((x) => x.everyMs)).size === l.limits.length, { error: 'two limits have one length' });
+
 export const EVENT_SCHEMAS: Schemas = {
   'run.created': o({ goal: contentRef, title: z.string().min(1).max(300), retention: z.enum(['metadata-only', 'standard', 'archival']), world, budget: amounts, constraints: z.array(words).max(50), tools: z.array(word).max(100), workspace: workspace.nullable(), whenDone: z.enum(['end', 'await-input']), changePolicy: z.enum(['allow', 'review', 'forbid']), onBehalfOf: word.nullable(), wallMs: count.nullable() }),
   'input.received': o({ text: contentRef }),
@@ -78,7 +81,7 @@ export const EVENT_SCHEMAS: Schemas = {
   'profiles.published': o({ accounts: z.array(o({ account: word, provider: word, adapter: word, endpoint: z.url().max(500), scope: word, models: z.array(o({ model: word, profile, usdMicrosPer1kInput: count, usdMicrosPer1kOutput: count })).min(1) })), preference: z.array(route) }),
   'roles.published': o({ people: z.array(o({ person: word, roles: z.array(word) })).max(5000), delegations: z.array(o({ delegation: id, from: word, to: word, tools: z.array(word).min(1).max(100), until: ms.nullable() })).max(2000) }),
   'allowance.granted': o({ amounts, reason: words }),
-  'allowance.limited': o({ limits: z.array(o({ everyMs: z.int().min(1000).max(366 * 86_400_000), amounts })).max(5), reason: words }).refine((l) => new Set(l.limits.map((x) => x.everyMs)).size === l.limits.length, { error: 'two limits have one length' }),
+  'allowance.limited': allowanceLimits,
 
   'checkpoint.sealed': o({ checkpoint: id, version: z.literal(1), cut: count, boundaries: z.array(z.enum(BOUNDARIES)), manifest: digest, previous: id.nullable() }),
   'content.erased': o({ reason: words, by: actor, unresolved: z.array(id).max(1000) }),

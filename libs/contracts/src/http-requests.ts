@@ -4,7 +4,7 @@
  * Rows: CON-3, RES-2, EFF-5.
  */
 import { z } from 'zod';
-import { amounts, EVENT_SCHEMAS } from './event-schemas.js';
+import { allowanceLimits, amounts, EVENT_SCHEMAS } from './event-schemas.js';
 
 const o = z.strictObject;
 const text = (max: number): z.ZodString => z.string().min(1).max(max);
@@ -45,6 +45,8 @@ export const newFinding = o({
 });
 export const newReceipt = o({ receipt: z.json(), from: word });
 export const newAllowance = o({ amounts, reason: text(4000) });
+/** What the tenant's runs may draw in each window of a length, counted from 1970; it replaces all limits before it. */
+export const newAllowanceLimits = allowanceLimits;
 
 export const TENANT_DOCUMENTS = {
   policy: EVENT_SCHEMAS['policy.published'], registry: EVENT_SCHEMAS['registry.published'], profiles: EVENT_SCHEMAS['profiles.published'], roles: EVENT_SCHEMAS['roles.published'],
@@ -65,3 +67,4 @@ export type NewNote = z.input<typeof newNote>;
 export type ApprovalDecision = z.input<typeof approvalDecision>;
 export type NewReceipt = z.input<typeof newReceipt>;
 export type NewAllowance = z.input<typeof newAllowance>;
+export type NewAllowanceLimits = z.input<typeof newAllowanceLimits>;

@@ -67,7 +67,10 @@ export const policyTrial = o({
   complete: z.boolean().describe('False: there are older decisions that were not looked at.'),
   changes: z.array(o({ run: z.string(), revision: count, at: time, effect: nullable(z.string()), generation: nullable(z.string()), tool: nullable(z.string()), was: ruled, would: ruled })),
 });
-export const allowanceView = o({ balance: amounts, revision: count });
+const limitView = o({ everyMs: count.describe('Length of its windows, counted from 1970 by the store\'s clock.'), amounts, left: amounts.describe('What runs may still draw in the current window.'), endsAt: count.describe('When the current window ends and the next one opens, ms since 1970.') });
+export const allowanceView = o({
+  balance: amounts.describe('What the account holds.'), drawable: amounts.describe('What runs may draw now: of the balance, as much as every limit still lets through.'), limits: z.array(limitView), revision: count,
+});
 export const health = o({ status: z.enum(['ok', 'not-ready']), checks: z.record(z.string(), z.string()).optional() });
 export const contentClass = z.enum(CONTENT_CLASSES);
 

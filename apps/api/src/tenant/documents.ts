@@ -14,9 +14,8 @@ import { placeOf, type Answer, type RunRequests } from '../requests/run-requests
 import { requireRegistry, requireRules } from './policy-check.js';
 
 const PUBLISHED = { policy: 'policy.published', registry: 'registry.published', profiles: 'profiles.published', roles: 'roles.published' } as const;
-const ZERO: Amounts = { usd_micros: 0, tokens: 0, calls: 0 };
 
-function shown(v: DecisionView, topic: http.DocumentTopic): http.TenantDocumentView {
+function shown(v: DecisionView, topic: http.DocumentTopic | 'budget'): http.TenantDocumentView {
   const found = v.tenant.find((d) => d.stream === tenantStream(topic));
   return { topic, revision: found?.revision ?? 0, document: (found?.event?.data ?? null) as http.TenantDocumentView['document'] };
 }
@@ -30,7 +29,7 @@ export class TenantDocuments {
 
   async allowance(tenant: string): Promise<http.AllowanceView> {
     const v = await this.view(tenant);
-    return { balance: { ...ZERO, ...v.account }, revision: v.tenant.find((d) => d.stream === tenantStream('budget'))?.revision ?? 0 };
+    return { balance: v.held, drawable: v.account as Amounts, limits: v.limits.map((l) => ({ ...l })), revision: v.tenant.find((d) => d.stream === tenantStream('budget'))?.revision ?? 0 };
   }
 
   publish(a: Asking, topic: http.DocumentTopic, document: unknown): Promise<Answer> {
@@ -65,14 +64,19 @@ export class TenantDocuments {
     });
   }
 
-  private async atRevision(a: Asking, topic: http.DocumentTopic, next: (now: Json, all: (topic: http.DocumentTopic) => unknown) => Fact): Promise<Answer> {
+  /** Replaces the tenant's limits per window. */
+  limit(a: Asking, limits: http.NewAllowanceLimits): Promise<Answer> {
+    return this.atRevision(a, 'budget', () => fact('allowance.limited', limits));
+  }
+
+  private async atRevision(a: Asking, topic: http.DocumentTopic | 'budget', next: (now: Json, all: (topic: http.DocumentTopic) => unknown) => Fact): Promise<Answer> {
     const stream: StreamId = tenantStream(topic);
     const appendId = uuidv4();
     let outcome: AppendOutcome | undefined;
     for (let tries = 0; tries < DECISIONS_MAX; tries++) {
       const view = await this.view(a.tenant);
       const now = shown(view, topic);
-      if (a.ifMatch !== null && a.ifMatch !== now.revision) throw new Problem('PRECONDITION_FAILED', `The ${topic} has revision ${now.revision}, not ${a.ifMatch}.`, { revision: now.revision });
+      if (a.ifMatch !== null && a.ifMatch !== now.revision) throw new Problem('PRECONDITION_FAILED', `The ${topic === 'budget' ? 'allowance' : topic} has revision ${now.revision}, not ${a.ifMatch}.`, { revision: now.revision });
       outcome = await this.requests.appendToTenant(a, stream, now.revision, [next(now.document as Json, (t) => shown(view, t).document)], appendId);
       if (outcome.kind === 'appended') return { stream, revision: outcome.last, repeated: !outcome.fresh };
       if (outcome.kind === 'refused') throw refusal(outcome);

@@ -52,6 +52,7 @@ describe('the guarded store', () => {
     'a grant that no balance holds exactly': ['BALANCE_TOO_LARGE', () => request([1, 2].map(() => fact('allowance.granted', { amounts: { usd_micros: 0, tokens: Number.MAX_SAFE_INTEGER, calls: 0 }, reason: '' })), { stream: 'tenant/budget' as StreamId, contents: [] })],
     'a tool whose absence would be final before its call has timed out': ['MALFORMED', () => request([fact('registry.published', { tools: [{ name: 't', description: '', server: 's', schema: {}, schemaDigest: sha256('s'), mappingRevision: 1, contract: { kind: 'queryable', query: { absenceFinalAfterMs: 999 } }, scopeFields: [], target: 'x', connector: { kind: 'http', config: {} }, timeoutMs: 1000, argumentBytesMax: 1000, outputBytesMax: 1000, dataClass: 'internal', costUsdMicros: 0 }] })], { stream: 'tenant/registry' as StreamId, contents: [] })],
     'a tool with a target that no scope can hold': ['MALFORMED', () => request([fact('registry.published', { tools: [{ name: 't', description: '', server: 's', schema: {}, schemaDigest: sha256('s'), mappingRevision: 1, contract: { kind: 'neither' }, scopeFields: [], target: 'x\u0000', connector: { kind: 'http', config: {} }, timeoutMs: 1000, argumentBytesMax: 1000, outputBytesMax: 1000, dataClass: 'internal', costUsdMicros: 0 }] })], { stream: 'tenant/registry' as StreamId, contents: [] })],
+    'two limits of one length': ['MALFORMED', () => request([fact('allowance.limited', { limits: [1, 2].map((calls) => ({ everyMs: 60_000, amounts: { usd_micros: 0, tokens: 0, calls } })), reason: '' })], { stream: 'tenant/budget' as StreamId, contents: [] })],
     'content that is nowhere': ['CONTENT_MISSING', () => request([created()], { contents: [] })],
     'a continuation from anybody but the gateway': ['CARRIER_FIELD', () => request([created()], { contents: [wire(goal), wire(contentOf('x', 'continuation'))] })],
     'a reference to a continuation': ['CARRIER_FIELD', () => request([created({ goal: contentOf('x', 'continuation').ref })])],
@@ -79,6 +80,17 @@ describe('the guarded store', () => {
     expect(await append(large, 'api', bytes)).toEqual({ ...answer, fresh: false });
     const other = { ...large, events: large.events.map((e, i) => (i === 3 ? { ...e, data: { steps: ['other'] } } : e)) };
     expect(await append(other, 'api', bytes)).toMatchObject({ kind: 'refused', code: 'ID_REUSED' });
+  });
+  it('[BUD-5] hands a tenant\'s limits per window to the store, the last ones of an append', async () => {
+    const limits = (...calls: number[]): Fact => fact('allowance.limited', { limits: calls.map((n, at) => ({ everyMs: 3_600_000 * (at + 1), amounts: { ...RICH, calls: n } })), reason: '' });
+    const put = async (facts: readonly Fact[], expected: number): Promise<void> => { expect(await append(request(facts, { stream: 'tenant/budget' as StreamId, contents: [], expected }))).toMatchObject({ kind: 'appended' }); };
+    const calls = async (): Promise<unknown> => { const v = await memory.decisionView({ tenant: 'acme', stream: 'run/r1' as StreamId, targets: [] }); return [v.account.calls, v.held.calls, v.limits.length, v.windowEndsAt]; };
+    await put([fact('allowance.granted', { amounts: RICH, reason: '' }), limits(1), limits(50, 7)], 0);
+    expect(await calls()).toEqual([7, 100, 2, (Math.floor(now / 3_600_000) + 1) * 3_600_000]);
+    await put([fact('allowance.granted', { amounts: RICH, reason: '' })], 3);
+    expect(await calls()).toEqual([7, 200, 2, expect.any(Number)]);
+    await put([limits()], 4);
+    expect(await calls()).toEqual([200, 200, 0, null]);
   });
   it('[RUN-1] gives a repeat its first answer, also when the run went on, and refuses the same id with other bytes', async () => {
     const first = request([created()]);
