@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import type { Amounts, EventEnvelope, RunId } from '@n17q/domain';
+import { publishDocuments } from '@n17q/testing';
 import { isOver, ofType, openScene, type Scene } from '../faults/kit/scene.js';
 
 const RUNS = 64;
@@ -44,6 +45,33 @@ describe('a tenant\'s allowance', () => {
     const left = await scene.owner<{ dimension: (typeof DIMENSIONS)[number]; balance: string }>('select dimension, balance::text from n17q.accounts where tenant = $1', [scene.stack.tenant]);
     for (const { dimension, balance } of left) expect(Number(balance) + out[dimension]).toBe(ALLOWANCE[dimension]);
   }, 240_000);
+
+  it('[BUD-5] [BUD-2] lets runs through window by window, and each goes on by itself when the next one opens', async () => {
+    const { run: first } = await scene.start('short');
+    const log = await scene.stack.waitFor(first, isOver, 'its end', 60_000);
+    const reserved = Math.max(...ofType(log, 'budget.reserved').map((e) => e.data.amounts.tokens));
+    const used = ofType(log, 'budget.settled').reduce((n, e) => n + e.data.used.tokens, 0);
+    expect(used).toBeGreaterThan(1);
+    // room for one reservation, and not for another once a run has used its part
+    const [everyMs, most] = [2_000, reserved + Math.floor(used / 2)];
+    await publishDocuments(scene.stack.store, scene.stack.tenant, { limits: [{ everyMs, amounts: { usd_micros: 1_000_000, tokens: most, calls: 1_000 } }] });
+    const rows: { used: string; most: string }[] = [];
+    const client = new pg.Client({ connectionString: scene.stack.site.databases.reader });
+    await client.connect();
+    let watching = true;
+    const watch = (async () => { while (watching) rows.push(...(await client.query<{ used: string; most: string }>(`select used::text, most::text from n17q.windows where tenant = $1 and dimension = 'tokens'`, [scene.stack.tenant])).rows); })();
+    try {
+      const runs = (await Promise.all(Array.from({ length: 3 }, () => scene.start('short')))).map((s) => s.run);
+      const logs = await Promise.all(runs.map((r) => scene.stack.waitFor(r, isOver, 'its end', 60_000)));
+      const ends = logs.flatMap((l) => ofType(l, 'run.ended').map((e) => e.recordedAt)).toSorted((a, b) => a - b);
+      expect(ends).toHaveLength(3);
+      expect((ends[2] as number) - (ends[0] as number)).toBeGreaterThan(everyMs); // three windows
+      expect(logs.filter((l) => ofType(l, 'budget.exhausted').some((e) => e.data.of === 'tenant')).length).toBeGreaterThanOrEqual(2);
+      expect(await scene.owner(`select from n17q.events where tenant = $1 and type = 'allowance.granted'`, [scene.stack.tenant])).toHaveLength(1);
+    } finally { watching = false; await watch; await client.end(); }
+    expect(rows.filter((r) => Number(r.used) > Number(r.most))).toEqual([]);
+    expect(rows.some((r) => Number(r.used) > 0)).toBe(true);
+  }, 120_000);
 });
 
 const place = (e: EventEnvelope): number => Number(e.position.split(':').at(-1));

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { contentOf, type AppendRequest, type ContentUpload } from '@n17q/contracts';
-import { fact, runStream, tenantStream, type Actor, type Amounts, type Fact, type PolicyDocument, type ProfilesDocument, type ProviderAccount, type RegistryDocument, type RolesDocument, type RunId, type StreamId, type TenantId, type WorkspaceRef } from '@n17q/domain';
+import { fact, runStream, tenantStream, type Actor, type Amounts, type Fact, type PolicyDocument, type ProfilesDocument, type ProviderAccount, type RegistryDocument, type RolesDocument, type RunId, type StreamId, type TenantId, type WorkspaceRef, type WindowLimit } from '@n17q/domain';
 import type { BusStore } from '@n17q/event-log';
 import { GEMINI_MODELS } from '@n17q/providers';
 import { ALLOW_ALL } from '@n17q/rules';
@@ -14,6 +14,7 @@ export interface TenantDocuments {
   readonly profiles?: ProfilesDocument;
   readonly roles?: RolesDocument;
   readonly allowance?: Amounts;
+  readonly limits?: readonly WindowLimit[];
 }
 
 /** What a tenant begins with: one rule that permits everything, so the invariants alone decide. */
@@ -59,12 +60,13 @@ async function appendAsApi(store: BusStore, tenant: TenantId, stream: StreamId, 
 
 const PERSON: Actor = { kind: 'person', id: 'operator' };
 
-/** Publishes the documents that are given, each as the newest of its stream. `allowance` is added to what the tenant has. */
+/** Publishes the documents that are given, each as the newest of its stream. `allowance` is added to what the tenant has, `limits` replace its limits per window. */
 export async function publishDocuments(store: BusStore, tenant: TenantId, d: TenantDocuments, by: Actor = PERSON): Promise<void> {
   if (d.policy !== undefined) await appendAsApi(store, tenant, tenantStream('policy'), by, [fact('policy.published', d.policy)], []);
   if (d.registry !== undefined) await appendAsApi(store, tenant, tenantStream('registry'), by, [fact('registry.published', d.registry)], []);
   if (d.roles !== undefined) await appendAsApi(store, tenant, tenantStream('roles'), by, [fact('roles.published', d.roles)], []);
   if (d.allowance !== undefined) await appendAsApi(store, tenant, tenantStream('budget'), by, [fact('allowance.granted', { amounts: d.allowance, reason: 'set up' })], []);
+  if (d.limits !== undefined) await appendAsApi(store, tenant, tenantStream('budget'), by, [fact('allowance.limited', { limits: d.limits, reason: 'set up' })], []);
   if (d.profiles !== undefined) await appendAsApi(store, tenant, tenantStream('profiles'), by, [fact('profiles.published', d.profiles)], []);
 }
 
