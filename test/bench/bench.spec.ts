@@ -15,6 +15,8 @@ const SANE: readonly (readonly [RegExp, ((ratio: number) => boolean) | null])[] 
   [/^Governed tool turn alone, all services in one process/, null], [/^16 runs at once, all services in one process/, null], [/^Governed tool turn alone, each service a process/, null], [/^16 runs at once, each service a process/, null],
   [/^The same in commits .*in one process/, null], [/^The same for each 1,000 commits .*in one process/, null], [/^The same in commits .*each service a process/, null], [/^The same for each 1,000 commits .*each service a process/, null],
   [/^Rules of a gate decision, .*: allowed/, (r) => r < 50], [/^Rules of a gate decision, .*: refused/, (r) => r < 100],
+  [/^Appends of a turn with 8 calls/, (r) => r < 3],
+  [/^Resident after .*: event-store/, (r) => r < 2.5], [/^Resident after .*: checkpoint-sealer/, (r) => r < 2.5], [/^Resident after .*: policy-gate/, (r) => r < 2.5],
   [/^Resume of /, (r) => r < 8], [/^Stored per new byte .*: values/, (r) => r < 9], [/^Stored per new byte .*: on disk/, (r) => r < 14],
 ];
 

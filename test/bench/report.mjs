@@ -60,6 +60,14 @@ function otherLines(r) {
     lines.push({ what: `Rules of a gate decision, ${policies} policies: allowed (median)`, value: `${n(allowed.p50, 2)} ms (99th percentile ${n(allowed.p99, 1)} ms), ${n(allowed.p50 / empty.p50, 1)} × the set that permits everything (${n(empty.p50, 2)} ms)`, ratio: allowed.p50, target: '< 2 ms', verdict: allowed.p50 < 2 ? 'met' : 'NOT MET' });
     lines.push({ what: `Rules of a gate decision, ${policies} policies: refused and asked again as if approved (median)`, value: `${n(asked.p50, 2)} ms (99th percentile ${n(asked.p99, 1)} ms)`, ratio: asked.p50, target: '< 2 ms', verdict: asked.p50 < 2 ? 'met' : 'NOT MET' });
   }
+  if (r.parallel) {
+    const ratio = r.parallel.many / r.parallel.one;
+    lines.push({ what: `Appends of a turn with ${r.parallel.calls} calls whose results arrive together, against one call`, value: `${n(ratio, 2)} × (${n(r.parallel.many, 1)} against ${n(r.parallel.one, 1)})`, ratio, target: '≤ 2 ×', verdict: most(ratio, 2) });
+  }
+  for (const service of r.memory ? Object.keys(r.memory.many) : []) {
+    const [few, many] = [r.memory.few[service].rss, r.memory.many[service].rss];
+    lines.push({ what: `Resident after ${n(r.memory.runs.many)} runs against ${n(r.memory.runs.few)}, garbage collected: ${service}`, value: `${n(many / few, 2)} × (${n(many / 2 ** 20)} MiB against ${n(few / 2 ** 20)})`, ratio: many / few, target: '≤ 1.2 ×', verdict: most(many / few, 1.2) });
+  }
   if (r.bytes) {
     const [logical, disk] = [(r.bytes.logical + r.bytes.files) / r.bytes.newBytes, (r.bytes.disk + r.bytes.files) / r.bytes.newBytes];
     lines.push({ what: `Stored per new byte over ${r.bytes.calls} tool calls of 5 KB: values`, value: `${n(logical, 2)} ×`, ratio: logical, target: '≤ 3 ×', verdict: most(logical, 3) });
@@ -110,6 +118,8 @@ What is included:
 - *The same in commits*: the aims of 15 ms and 200/s were set on a machine where pgbench makes such a commit in 0.175 ms alone and 23,072 a second with 16 clients; these lines divide by what it made here, just before the turns.
 - *Resume*: nothing in memory but an open connection; state, tenant and open effects are loaded, folded and judged.
 - *Rules of a gate decision*: Cedar's part with parsed policies and schema in memory, in one process that does nothing else; the question is validated against the schema, and where it is refused asked again as if it were approved. Publishing compiles the set once.
+- *Appends of a turn*: from one accepted output to the next, counted in the log; the tool answers all calls at once.
+- *Resident after runs*: each service a process that is told to collect its garbage; every run is created, sealed, paused by the gate and sealed again, so that all three have seen it.
 - *Stored*: all tables of the store with TOAST after a plain vacuum, and artifact files; new bytes are the JSON of all messages at the end. The results are text that does not compress.
 ${r.turns ? `\n## A turn by hop\n\n${md([HOP_HEAD, ...breakdownRows(r.turns)])}\n` : ''}${r.bytes ? `\n## Bytes by table\n\n${md([BYTE_HEAD, ...byteRows(r.bytes)])}\n` : ''}`;
 }

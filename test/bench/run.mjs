@@ -15,7 +15,8 @@ import { buildRun, resumeMs } from './resume.mjs';
 import { linesOf, markdownOf, tableOf } from './report.mjs';
 import { openLoop, openWriters, serviceRate, singleCaller, touchRuns, warmUp } from './service.mjs';
 import { closeSite, openSite, residentBytes, startService, startServices, storeAs } from './site.mjs';
-import { breakdown, goRuns, openWorld, REACTORS, turnsPerSecond } from './turn.mjs';
+import { memoryAfterRuns } from './memory.mjs';
+import { appendsPerTurn, breakdown, goRuns, openWorld, REACTORS, turnsPerSecond } from './turn.mjs';
 
 const root = resolve(import.meta.dirname, '../..');
 const args = process.argv.slice(2);
@@ -26,8 +27,8 @@ const wanted = (part) => only === undefined || only.includes(part);
 const profileDir = valueOf('--profile') === undefined ? undefined : resolve(valueOf('--profile'));
 
 const SIZE = quick
-  ? { rounds: 1, seconds: 0.8, warmSeconds: 0.4, openSeconds: 1, turns: 6, turnsOfMany: 3, many: 16, resumes: 3, long: 1_500, calls: 12, memoryRuns: 64, decisions: 200 }
-  : { rounds: 3, seconds: 2, warmSeconds: 3, openSeconds: 3, turns: 30, turnsOfMany: 10, many: 16, resumes: 9, long: 10_000, calls: 100, memoryRuns: 1_000, decisions: 1_000 };
+  ? { rounds: 1, seconds: 0.8, warmSeconds: 0.4, openSeconds: 1, turns: 6, turnsOfMany: 3, many: 16, resumes: 3, long: 1_500, calls: 12, memoryRuns: 64, decisions: 200, parallelTurns: 4, runsKept: { few: 40, many: 400 } }
+  : { rounds: 3, seconds: 2, warmSeconds: 3, openSeconds: 3, turns: 30, turnsOfMany: 10, many: 16, resumes: 9, long: 10_000, calls: 100, memoryRuns: 1_000, decisions: 1_000, parallelTurns: 12, runsKept: { few: 1_000, many: 10_000 } };
 const TENANT = 'bench';
 const say = (line) => process.stderr.write(`${line}\n`);
 
@@ -94,6 +95,30 @@ async function turnParts(site, api) {
   return found;
 }
 
+/** How many calls of one output are tried beside one. */
+const PARALLEL = 8;
+async function parallelPart(site, api) {
+  const services = await startServices(site, REACTORS, false, 'parallel');
+  try {
+    const found = { calls: PARALLEL };
+    for (const [name, calls] of [['one', 1], ['many', PARALLEL]]) {
+      const world = await openWorld(site, api, `parallel-${name}`, { turns: SIZE.parallelTurns, calls });
+      found[name] = appendsPerTurn((await goRuns(world, 1, 120_000)).events[0]);
+      await world.close();
+    }
+    say(`appends of a turn: ${found.one.toFixed(1)} with one call, ${found.many.toFixed(1)} with ${PARALLEL}`);
+    return found;
+  } finally {
+    await services.stop();
+  }
+}
+
+async function memoryPart(site, api) {
+  const found = await memoryAfterRuns(site, api, { ...SIZE.runsKept, withinMs: 600_000 });
+  for (const [service, m] of Object.entries(found.many)) say(`memory of ${service}: ${(found.few[service].rss / 2 ** 20).toFixed(0)} MiB after ${found.runs.few} runs, ${(m.rss / 2 ** 20).toFixed(0)} after ${found.runs.many}`);
+  return found;
+}
+
 async function bytesPart(site, api) {
   const services = await startServices(site, REACTORS, false, 'bytes');
   try {
@@ -132,9 +157,11 @@ async function main() {
   process.once('SIGTERM', stop);
   try {
     const result = { at: new Date().toISOString(), quick, node: process.version, postgres: site.sandbox.postgres.version, cores: cpus().length, loadBefore: loadavg()[0], size: SIZE };
-    if (wanted('bytes') || wanted('turns')) {
+    if (wanted('bytes') || wanted('turns') || wanted('parallel') || wanted('memory')) {
       const api = await storeAs(site, 'api');
       if (wanted('turns')) result.turns = await turnParts(site, api);
+      if (wanted('parallel')) result.parallel = await parallelPart(site, api);
+      if (wanted('memory')) result.memory = await memoryPart(site, api);
       if (wanted('bytes')) result.bytes = await bytesPart(site, api);
     }
     if (wanted('gate')) {

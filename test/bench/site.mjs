@@ -41,25 +41,29 @@ export async function storeAs(s, service) {
 
 const profiling = (s, name) => (s.profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${s.profileDir}`, `--cpu-prof-name=${name}.cpuprofile`]);
 
-async function spawned(s, name, entry, env, label = name) {
-  const p = await s.sandbox.spawnService({ name: label, entry, env, nodeArgs: profiling(s, label) });
+async function spawned(s, name, entry, env, label = name, nodeArgs = []) {
+  const p = await s.sandbox.spawnService({ name: label, entry, env, nodeArgs: [...profiling(s, label), ...nodeArgs] });
   await p.waitForLine(/"event":"ready"/, READY_MS);
   return p;
 }
 export const startService = (s, service, label) => spawned(s, service, serviceProgram(service, 'main'), settingsOf(service, s.site), label);
 
-/** Starts services as processes of their own (`separate`) or in one. Returns the processes by name, and the way to stop them. */
-export async function startServices(s, services, separate, label) {
+async function hosted(s, services, label, nodeArgs) {
+  const plan = services.map((name) => ({ name, program: serviceProgram(name, 'index'), settings: settingsOf(name, s.site) }));
+  const file = join(s.sandbox.dir, `${label}.json`);
+  writeFileSync(file, JSON.stringify(plan), { mode: 0o600 });
+  return spawned(s, 'host', HOST, { N17Q_BENCH_PLAN: file }, label, nodeArgs);
+}
+
+/** Starts services as processes of their own (`separate`) or in one. Returns the processes by name, and the way to stop them. `collects`: each can be told to collect its garbage. */
+export async function startServices(s, services, separate, label, { collects = false } = {}) {
   if (!separate) {
-    const plan = services.map((name) => ({ name, program: serviceProgram(name, 'index'), settings: settingsOf(name, s.site) }));
-    const file = join(s.sandbox.dir, `${label}.json`);
-    writeFileSync(file, JSON.stringify(plan), { mode: 0o600 });
-    const one = await spawned(s, 'host', HOST, { N17Q_BENCH_PLAN: file }, label);
+    const one = await hosted(s, services, label);
     return { processes: { all: one }, stop: () => one.stop() };
   }
   const processes = {};
   for (const group of [services.filter((x) => x === 'event-store'), services.filter((x) => x !== 'event-store')]) {
-    await Promise.all(group.map(async (name) => { processes[name] = await startService(s, name, `${label}-${name}`); }));
+    await Promise.all(group.map(async (name) => { processes[name] = await (collects ? hosted(s, [name], `${label}-${name}`, ['--expose-gc']) : startService(s, name, `${label}-${name}`)); }));
   }
   return { processes, stop: async () => { await Promise.all(Object.entries(processes).map(([name, p]) => (name === 'event-store' ? undefined : p.stop()))); await processes['event-store']?.stop(); } };
 }

@@ -30,11 +30,11 @@ async function startTool(bytes) {
   return { url: `http://127.0.0.1:${server.address().port}`, close: () => new Promise((resolve) => { server.closeAllConnections(); server.close(resolve); }) };
 }
 
-/** Emulator, tool and a tenant of their own. `turns`: how many tool turns a run makes before the model ends it. */
-export async function openWorld(site, api, tenant, { turns, resultBytes = 0 }) {
+/** Emulator, tool and a tenant of their own. `turns`: how many tool turns a run makes before the model ends it; `calls`: how many calls each has, at once. */
+export async function openWorld(site, api, tenant, { turns, calls = 1, resultBytes = 0 }) {
   const tool = await startTool(resultBytes);
   const key = randomBytes(16).toString('hex');
-  const provider = await startProviderEmulator({ accounts: { main: key }, scenario: { next: ({ outputs, userText }) => (outputs < turns ? { text: `Step ${outputs}.`, calls: [{ tool: 'post', args: { item: `${/\(run (\d+)\)/.exec(userText)?.[1]}-${outputs}` } }] } : { text: 'That was all.' }) } }); // one item a call: runs that touch the same would wait for one another
+  const provider = await startProviderEmulator({ accounts: { main: key }, scenario: { next: ({ outputs, userText }) => (outputs < turns ? { text: `Step ${outputs}.`, calls: Array.from({ length: calls }, (_, n) => ({ tool: 'post', args: { item: `${/\(run (\d+)\)/.exec(userText)?.[1]}-${outputs}-${n}` } })) } : { text: 'That was all.' }) } }); // one item a call: runs that touch the same would wait for one another
   const account = geminiAccount('main', provider.url, [MODEL]);
   writeFileSync(join(site.site.credentialsDir, 'main'), key, { mode: 0o600 });
   const schema = { type: 'object', properties: { item: { type: 'string' } }, required: ['item'], additionalProperties: false };
@@ -97,6 +97,13 @@ export function breakdown(eventsOfRuns) {
   const all = eventsOfRuns.flatMap((events) => turnsOf(events).slice(1));
   const keys = ['turn', 'cycle', ...HOP_NAMES];
   return { turns: all.length, ...Object.fromEntries(keys.map((k) => [k, mean(all.map((t) => t[k]))])) };
+}
+
+/** Appends of each turn but the first: behind one accepted output, up to the next. */
+export function appendsPerTurn(events) {
+  const accepted = events.flatMap((e, i) => (e.type === 'generation.accepted' ? [i] : []));
+  const turns = accepted.slice(1, -1).map((at, n) => new Set(events.slice(at + 1, accepted[n + 2] + 1).map((e) => e.appendId)).size);
+  return mean(turns);
 }
 
 /** Turns per second while all runs were at work: from the first accepted output to the last compiled context. */
