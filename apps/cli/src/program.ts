@@ -4,6 +4,7 @@
 import { Command } from 'commander';
 import { outputOf } from './commands/output.js';
 import type { Decision, Verb } from './commands/asks.js';
+import type { DraftWords } from './commands/tools.js';
 import { errorText } from './trouble.js';
 import { productVersion } from './version.js';
 
@@ -29,6 +30,7 @@ const runs = () => import('./commands/runs.js');
 const asks = () => import('./commands/asks.js');
 const providers = () => import('./commands/providers.js');
 const policies = () => import('./commands/policy.js');
+const tools = () => import('./commands/tools.js');
 
 function stackWords(n17q: Command): void {
   n17q.command('up').description('start the local stack and leave it running')
@@ -100,6 +102,16 @@ function policyWords(n17q: Command): void {
     .action(async (file: string | undefined, o: { revision?: string }, c: Command) => (await policies()).publishPolicy(file, o, outputOf(c)));
 }
 
+function toolWords(n17q: Command): void {
+  const tool = n17q.command('tool').description('tools of the local tenant, such as those of an MCP server: draft, publish');
+  tool.command('draft <name> [command...]').description('ask an MCP server for its tools and write draft mappings; nothing is published')
+    .option('--url <url>', 'where the server is; else give after -- the command that starts it').option('--credential <name>', 'the credential for it, by name')
+    .option('--env <pair...>', 'a variable of a started server, as NAME=VALUE; nothing secret').option('--secret <pair...>', 'a variable that holds a credential, as NAME=CREDENTIAL')
+    .option('--prefix <text>', 'put before the name of each tool').option('--read-only <tool...>', 'your word that these tools change nothing')
+    .action(async (name: string, command: string[], o: DraftWords, c: Command) => (await tools()).draftTools(name, command, o, outputOf(c)));
+  tool.command('publish <file>').description('add the tools of a draft to the registry, or replace those of the same name').action(async (file: string, _o: object, c: Command) => (await tools()).publishTools(file, outputOf(c)));
+}
+
 export function program(): Command {
   const n17q = new Command('n17q')
     .description('Durable runs for AI agents: a run survives the loss of any process, session or model.')
@@ -111,6 +123,7 @@ export function program(): Command {
   runWords(n17q);
   providerWords(n17q);
   policyWords(n17q);
+  toolWords(n17q);
   n17q.command('demo').description('the main job before your eyes: a coding run that survives kills, on a stack of its own')
     .option('--repo <path>', 'work on a clone of this git repository instead of the sample; the path is only read')
     .option('--test-cmd <cmd>', 'how its tests are run')

@@ -18,7 +18,7 @@ export function connectorFor(tool: McpMapping, around: ConnectorSurroundings): C
   const config: Json = tool.connector.config;
   switch (tool.connector.kind) {
     case 'http': return new HttpConnector(config, tool.target, around.credentials);
-    case 'command': return new CommandConnector(config, around.workspaces, around.isolation);
+    case 'command': return new CommandConnector(config, around.workspaces, around.isolation, tool.contract);
     case 'workspace': return new WorkspaceConnector(config, around.workspaces);
     case 'mcp': return new McpConnector(tool, around);
     default: { const never: never = tool.connector.kind; throw new TypeError(`no connector of kind ${String(never)}`); }

@@ -75,7 +75,7 @@ describe('an MCP server of our own that lies', () => {
     expect(outcome).toEqual({ kind: 'unknown', cause });
     expect(calls(p)).toBe(1);
     expect(p.ledger().accepted).toBe(1);
-    expect(p.seen().seen.filter((m) => m.startsWith('answer:')).length).toBeLessThanOrEqual(16);
+    expect(p.seen().seen.filter((m) => m.startsWith('answer:')).length).toBeLessThanOrEqual(64);
     expect(alive(p.seen().pid)).toBe(false);
   });
 
@@ -136,6 +136,16 @@ describe('an MCP server of our own that lies', () => {
     const { p, outcome } = await ends({}, { around: { mayStartServers: false } });
     expect(outcome).toEqual({ kind: 'not-sent', cause: 'STARTING_SERVERS_NOT_ALLOWED' });
     expect(existsSync(join(p.url, 'seen.json'))).toBe(false);
+  });
+
+  it('[EFF-4] is not called under a contract that its mapping cannot keep: keyed without a place for the key, or contained', async () => {
+    for (const contract of [{ kind: 'contained' }, { kind: 'keyed', keyLifeMs: 60_000 }] as const) {
+      const p = await place();
+      const c = p.connect({ contract, config: contract.kind === 'keyed' ? { key: undefined } as never : {} });
+      expect(await c.dispatch(dispatchRequest())).toEqual({ kind: 'not-sent', cause: 'CONTRACT_NOT_POSSIBLE' });
+      expect(existsSync(join(p.url, 'seen.json'))).toBe(false);
+    }
+    expect((await (await place()).connect({ contract: { kind: 'keyed', keyLifeMs: 60_000 } }).dispatch(dispatchRequest())).kind).toBe('observed');
   });
 
   it('[EFF-1] gets the key as an argument where the mapping says so, never in place of one that was permitted', async () => {

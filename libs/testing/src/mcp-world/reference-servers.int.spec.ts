@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import * as z from 'zod';
+import { http } from '@n17q/contracts';
 import type { EffectContract, Json } from '@n17q/domain';
 import { mappingsFrom, McpConnector, type ConnectorOutcome, type ServerDraft } from '@n17q/tools';
 import { until } from '../sandbox/index.js';
@@ -17,7 +18,7 @@ import { dispatchRequest } from '../world-emulator/connector-conformance.js';
 import { AROUND } from './mcp-mapping.js';
 
 const main = (name: string): string => join(dirname(createRequire(import.meta.url).resolve(`@modelcontextprotocol/${name}/package.json`)), 'dist/index.js');
-const stdio = (name: string, args: readonly string[], env: Record<string, string> = {}) => ({ transport: 'stdio' as const, command: [process.execPath, main(name), ...args], env });
+const stdio = (name: string, args: readonly string[], env: Record<string, string> = {}) => ({ transport: 'stdio' as const, command: [process.execPath, main(name), ...args] as [string, ...string[]], env });
 let dir = '';
 beforeAll(async () => { dir = await mkdtemp(join(tmpdir(), 'n17q-reference-')); });
 afterAll(async () => { await rm(dir, { recursive: true, force: true }); });
@@ -71,6 +72,7 @@ describe('the reference server "everything", over both transports', () => {
 
 it('[TOOL-4] [EFF-4] the reference server "filesystem": writes and reads, and a tool that it calls destructive is not drafted as read-only', async () => {
   const d = await drafted(stdio('server-filesystem', [dir]), { write_file: { kind: 'read-only' }, read_text_file: { kind: 'read-only' } });
+  expect(http.TENANT_DOCUMENTS.registry.safeParse({ tools: d.tools.map((t) => t.mapping) }).success).toBe(true);
   const of = (name: string) => d.tools.find((t) => t.mapping.name === name);
   expect(of('write_file')?.mapping.contract).toEqual({ kind: 'neither' });
   expect(of('write_file')?.notes.join(' ')).toContain('the server itself denies it');

@@ -6,6 +6,7 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ConnectorOutcome, DispatchRequest } from '../connector.js';
+import { connectorFor } from '../connectors.js';
 import { git } from '../workspace/git.js';
 import { Workspaces } from '../workspace/workspaces.js';
 import { CommandConnector } from './command-connector.js';
@@ -165,6 +166,31 @@ describe('a command without isolation', () => {
     expect(contractUnder('queryable', NONE)).toBe('queryable');
     expect(isolationNotice(NONE)).toContain('cannot be contained on this machine (asked for by the test)');
   });
+
+  it('[EFF-4] is not started for a mapping that calls it contained: nothing would hold it, and it would be repeated', async () => {
+    const marker = join(dir, 'started');
+    const request: DispatchRequest = { effect: 'e', attempt: 'a', idempotencyKey: 'k', args: {}, target: 'sandbox', timeoutMs: 20_000, outputBytesMax: 8_000, beforeFirstByte: () => true, workspace: { tenant: T, at } };
+    const tool = (kind: 'contained' | 'neither') => connectorFor({ connector: { kind: 'command', config: { command: ['touch', marker] } }, target: 'sandbox', contract: { kind }, schemaDigest: '0'.repeat(64) }, { workspaces, isolation: NONE, credentials: () => ({}) });
+    expect(await tool('contained').dispatch(request)).toEqual({ kind: 'not-sent', cause: 'CONTAINED_NOT_POSSIBLE_HERE' });
+    await expect(readFile(marker)).rejects.toMatchObject({ code: 'ENOENT' });
+    expect(await tool('neither').dispatch(request)).toMatchObject({ kind: 'observed', ok: true });
+    await readFile(marker);
+  }, SLOW);
+
+  it('[EFF-3] a flood without end is stopped and unknown, and its output is not kept', async () => {
+    expect(await run(NONE, 'yes')).toEqual({ kind: 'unknown', cause: 'OUTPUT_LIMIT' });
+  }, SLOW);
+
+  it('[WSP-2] [WSP-3] what it wrote beside its folder is no part of the state, and the state that it left is rebuilt in a fresh folder with the same digest', async () => {
+    const outcome = await run(NONE, `echo in > in.txt; echo out > ../beside.txt`);
+    if (outcome.kind !== 'observed' || !outcome.files) throw new Error(JSON.stringify(outcome));
+    expect(outcome.files.paths).toEqual([{ path: 'in.txt', change: 'added' }]);
+    const fresh = join(dir, 'rebuilt');
+    await workspaces.materialise(T, outcome.files.workspace, fresh);
+    expect((await workspaces.snapshot(T, fresh, outcome.files.workspace)).workspace.tree.commitment).toBe(outcome.files.workspace.tree.commitment);
+    await writeFile(join(fresh, 'in.txt'), 'by hand');
+    expect(await workspaces.conflictIn(T, fresh, outcome.files.workspace)).toMatchObject({ paths: [{ path: 'in.txt', change: 'changed' }] });
+  }, SLOW);
 
   it('[EFF-3] is unknown when a limit stopped it, observed when it ended, and never sees a secret', async () => {
     process.env['N17Q_TEST_SECRET'] = 'hunter2';

@@ -4,7 +4,7 @@
  * D1. Each call has a folder of its own, made from a digest and thrown away afterwards; what changed in it comes back as a stored snapshot (WSP-2).
  * D2. With isolation, a limit that stopped the command is an observation: the sandbox was the whole world that it could touch, and it is gone. Without
  *     isolation it is *unknown*.
- * D3. Without isolation the tool's contract is not *contained*: see `contractUnder`.
+ * D3. Without isolation the tool's contract is not *contained*: see `contractUnder`. A mapping that says so nevertheless, since it was published elsewhere, starts nothing here.
  *
  * Rows: EFF-2, EFF-3, EFF-4, WSP-1, WSP-2.
  */
@@ -13,11 +13,11 @@ import { lchown, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import * as z from 'zod';
-import type { Json } from '@n17q/domain';
+import type { EffectContract, Json } from '@n17q/domain';
 import type { Connector, ConnectorOutcome, DispatchRequest } from '../connector.js';
 import { unlessMissing } from '../workspace/missing.js';
 import type { Workspaces } from '../workspace/workspaces.js';
-import { UNPRIVILEGED_ID, type Isolation } from './isolation.js';
+import { contractUnder, UNPRIVILEGED_ID, type Isolation } from './isolation.js';
 import { runContained, type ContainedEnd } from './run-contained.js';
 
 const ABSOLUTE = z.string().regex(/^\/[^\0]*$/).refine((p) => !p.split('/').includes('..'), 'no .. in a mount');
@@ -35,12 +35,14 @@ export class CommandConnector implements Connector {
   readonly kind = 'command';
   readonly #config: CommandToolConfig;
 
-  constructor(config: Json, readonly workspaces: Workspaces, readonly isolation: Isolation) {
+  /** `contract`: as the mapping declares it. Throws ZodError on a bad configuration. */
+  constructor(config: Json, readonly workspaces: Workspaces, readonly isolation: Isolation, readonly contract: EffectContract = { kind: 'neither' }) {
     this.#config = CommandToolConfig.parse(config);
   }
 
   async dispatch(request: DispatchRequest): Promise<ConnectorOutcome> {
     if (!request.workspace) return { kind: 'not-sent', cause: 'NO_WORKSPACE' };
+    if (contractUnder(this.contract.kind, this.isolation) !== this.contract.kind) return { kind: 'not-sent', cause: 'CONTAINED_NOT_POSSIBLE_HERE' }; // keeps D3
     const { tenant, at } = request.workspace;
     await mkdir(this.workspaces.scratch, { recursive: true, mode: 0o700 });
     const folder = await mkdtemp(join(this.workspaces.scratch, 'command-'));

@@ -11,8 +11,8 @@ export const BEFORE_CALL: InflowBounds = { messageBytesMax: 2 * MIB, totalBytesM
 /** Room for escapes, and for servers that say a result twice, as text and as structure. */
 export const afterCall = (outputBytesMax: number): InflowBounds => ({ messageBytesMax: 2 * outputBytesMax + 64 * 1024, totalBytesMax: 32 * MIB, messagesMax: 4_000 });
 
-/** Answers to what a server asks for; beyond them it gets none. */
-export const ANSWERS_MAX = 16;
+/** Answers to what a server asks for, pings among them; beyond them it gets none. */
+export const ANSWERS_MAX = 64;
 
 export class Inflow {
   #message = 0;

@@ -5,7 +5,7 @@ const VARIABLE = z.string().regex(/^[A-Z_][A-Z0-9_]*$/);
 const stdio = {
   transport: z.literal('stdio'),
   /** Program and arguments, without a shell. */
-  command: z.array(z.string().min(1)).min(1),
+  command: z.tuple([z.string().min(1)], z.string()),
   /** Its whole environment besides PATH and LANG. No secret belongs here. */
   env: z.record(VARIABLE, z.string()).default({}),
   /** From a variable to the name of the credential that it holds; resolved by the process that starts the server, never stored. */

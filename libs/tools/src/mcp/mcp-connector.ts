@@ -7,7 +7,8 @@
  *     sent: the contract was pinned with the intent, and a person decides about another one.
  * M4. Only a complete result is observed; one that reports an error happened and reports an error. Only an error code that the configuration declares final
  *     is refused. Everything else after the write is unknown.
- * M5. A look says not-found only for a count of 0 that the server gave itself.
+ * M5. A contract that this mapping cannot keep sends nothing: a server is no fresh sandbox, and *keyed* needs a place for the key.
+ * M6. A look says not-found only for a count of 0 that the server gave itself.
  *
  * Rows: EFF-2, EFF-3, EFF-5, TOOL-4, TOOL-5, CTX-6.
  */
@@ -45,6 +46,7 @@ export class McpConnector implements Connector {
 
   async dispatch(request: DispatchRequest): Promise<ConnectorOutcome> {
     if (!isDeepStrictEqual(request.target, this.#target)) return { kind: 'not-sent', cause: 'OTHER_TARGET' };
+    if (this.#contract.kind === 'contained' || (this.#contract.kind === 'keyed' && this.#config.key === undefined)) return { kind: 'not-sent', cause: 'CONTRACT_NOT_POSSIBLE' }; // keeps M5
     const args = this.#arguments(request);
     if (args === undefined) return { kind: 'not-sent', cause: 'ARGUMENTS_NOT_FOR_THIS_TOOL' };
     const session = this.#session(request, request.beforeFirstByte);
@@ -78,7 +80,7 @@ export class McpConnector implements Connector {
       const result = await session.callTool(tool, { [query.keyArgument]: request.idempotencyKey }, undefined);
       const count = result.isError === true ? undefined : countOf(result);
       if (count === undefined) return { kind: 'cannot-tell', cause: result.isError === true ? 'TOOL_ERROR' : 'RESPONSE_MALFORMED' };
-      if (count === 0) return { kind: 'not-found' }; // keeps M5
+      if (count === 0) return { kind: 'not-found' }; // keeps M6
       return { kind: 'happened', count, receipt: resultReceipt(result, answerer(query.tool, session)), text: resultText(result, request.outputBytesMax) };
     } catch (e) {
       return { kind: 'cannot-tell', cause: causeOf(e) };
@@ -134,6 +136,7 @@ function countOf(result: CallToolResult): number | undefined {
 /** A word of ours for what went wrong; a server's own words stay out of it. */
 export function causeOf(e: unknown): string {
   if (e instanceof Stopped) return e.what;
+  if (e instanceof SdkError && e.cause instanceof Stopped) return e.cause.what; // it broke while the protocol was agreed on
   if (e instanceof ProtocolError) return `RPC_ERROR_${e.code}`;
   if (e instanceof SdkHttpError) return `STATUS_${e.status ?? 'UNKNOWN'}`;
   if (e instanceof SdkError) return e.code === 'INVALID_RESULT' ? 'RESPONSE_MALFORMED' : e.code === 'CONNECTION_CLOSED' ? 'SERVER_EXITED' : e.code;
