@@ -221,7 +221,7 @@ describe('an MCP server at an address that lies', () => {
     expect(lines.slice(3, 5)).toEqual(['[resource file:///etc/passwd, text/plain]', 'root:x:0']);
     expect(lines[5]).toMatch(digest);
     expect(lines[6]).toBe('[link https://elsewhere.example/, click me]');
-    expect(Object.keys(outcome).sort()).toEqual(['kind', 'ok', 'receipt', 'text']);
+    expect(Object.keys(outcome).sort()).toEqual(['kind', 'ok', 'partial', 'receipt', 'text']); // what is only described is not kept whole
   });
 
   it('[EFF-3] reports an error in its result: it happened, and reports failure', async () => {

@@ -145,6 +145,9 @@ describe('an MCP server of our own that lies', () => {
       expect(await c.dispatch(dispatchRequest())).toEqual({ kind: 'not-sent', cause: 'CONTRACT_NOT_POSSIBLE' });
       expect(existsSync(join(p.url, 'seen.json'))).toBe(false);
     }
+    const idempotent = (await place()).connect({ contract: { kind: 'idempotent', precondition: 'ifVersion' } });
+    expect(await idempotent.dispatch(dispatchRequest())).toEqual({ kind: 'not-sent', cause: 'ARGUMENTS_NOT_FOR_THIS_TOOL' });
+    expect((await idempotent.dispatch(dispatchRequest({ args: { title: 'x', ifVersion: 7 } }))).kind).toBe('observed');
     expect((await (await place()).connect({ contract: { kind: 'keyed', keyLifeMs: 60_000 } }).dispatch(dispatchRequest())).kind).toBe('observed');
   });
 

@@ -7,7 +7,8 @@
  *     sent: the contract was pinned with the intent, and a person decides about another one.
  * M4. Only a complete result is observed; one that reports an error happened and reports an error. Only an error code that the configuration declares final
  *     is refused. Everything else after the write is unknown.
- * M5. A contract that this mapping cannot keep sends nothing: a server is no fresh sandbox, and *keyed* needs a place for the key.
+ * M5. A contract that this mapping cannot keep sends nothing: a server is no fresh sandbox, *keyed* needs a place for the key, and *idempotent* the value
+ *     that the server compares.
  * M6. A look says not-found only for a count of 0 that the server gave itself.
  *
  * Rows: EFF-2, EFF-3, EFF-5, TOOL-4, TOOL-5, CTX-6.
@@ -66,7 +67,8 @@ export class McpConnector implements Connector {
   }
 
   #observed(result: CallToolResult, session: McpSession, outputBytesMax: number): ConnectorOutcome {
-    return { kind: 'observed', ok: result.isError !== true, text: resultText(result, outputBytesMax), receipt: resultReceipt(result, answerer(this.#config.tool, session)) };
+    const { text, whole } = resultText(result, outputBytesMax);
+    return { kind: 'observed', ok: result.isError !== true, text, ...(whole ? {} : { partial: true as const }), receipt: resultReceipt(result, answerer(this.#config.tool, session)) };
   }
 
   async #look(request: QueryRequest, query: { readonly tool: string; readonly keyArgument: string }): Promise<LookOutcome> {
@@ -81,7 +83,7 @@ export class McpConnector implements Connector {
       const count = result.isError === true ? undefined : countOf(result);
       if (count === undefined) return { kind: 'cannot-tell', cause: result.isError === true ? 'TOOL_ERROR' : 'RESPONSE_MALFORMED' };
       if (count === 0) return { kind: 'not-found' }; // keeps M6
-      return { kind: 'happened', count, receipt: resultReceipt(result, answerer(query.tool, session)), text: resultText(result, request.outputBytesMax) };
+      return { kind: 'happened', count, receipt: resultReceipt(result, answerer(query.tool, session)), text: resultText(result, request.outputBytesMax).text };
     } catch (e) {
       return { kind: 'cannot-tell', cause: causeOf(e) };
     } finally {
@@ -101,6 +103,8 @@ export class McpConnector implements Connector {
   #arguments(request: DispatchRequest): Record<string, Json> | undefined {
     const { args } = request;
     if (args === null || typeof args !== 'object' || Array.isArray(args)) return undefined;
+    const { precondition } = this.#contract;
+    if (precondition !== undefined && !['string', 'number'].includes(typeof (args as Record<string, Json>)[precondition])) return undefined; // keeps M5
     const { key } = this.#config;
     if (key === undefined || !('argument' in key)) return args as Record<string, Json>;
     // what was permitted is not overwritten

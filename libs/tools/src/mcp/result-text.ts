@@ -34,12 +34,14 @@ function partText(part: Part): string {
   }
 }
 
-/** Within `bytesMax` bytes. Structured content is given where no text says the same. */
-export function resultText(result: CallToolResult, bytesMax: number): string {
+/** Within `bytesMax` bytes. Structured content is given where no text says the same. `whole`: nothing was left out or only described. */
+export function resultText(result: CallToolResult, bytesMax: number): { readonly text: string; readonly whole: boolean } {
   const texts = result.content.map(partText);
   const { structuredContent } = result;
   if (structuredContent !== undefined && !result.content.some((p) => p.type === 'text' && isDeepStrictEqual(jsonOf(p.text), structuredContent))) texts.push(JSON.stringify(structuredContent));
-  return boundedText(texts.join('\n'), bytesMax);
+  const all = texts.join('\n');
+  const text = boundedText(all, bytesMax);
+  return { text, whole: text === all && result.content.every((p) => p.type === 'text') };
 }
 
 /** The value that a text is the JSON of, else undefined. */
