@@ -64,7 +64,7 @@ const readOnly = (names: readonly string[]): Record<string, EffectContract> => O
 export async function draftTools(name: string, command: readonly string[], o: DraftWords, out: Output): Promise<void> {
   const server = serverOf(command, o);
   const around = { credentials: (n: string) => ({ authorization: `Bearer ${secret(n)}` }), secrets: secret, mayStartServers: true };
-  const named = [...(server.transport === 'stdio' ? Object.values(server.credentials) : server.credential === undefined ? [] : [server.credential])];
+  const named = server.transport === 'stdio' ? Object.values(server.credentials) : server.credential === undefined ? [] : [server.credential];
   for (const n of named) secret(n); // a missing one is told before anything starts
   let draft: ServerDraft;
   try {
