@@ -1,10 +1,11 @@
-/** What people and systems ask of a run: each operation is one event of its own name. Rows: RES-2, EFF-5. */
+/** What people and systems ask of a run: each operation is one event of its own name. Rows: RES-2, EFF-5, BUD-1, TOOL-3, SRC-1, EFF-8. */
 import { Body, Controller, HttpCode, Param, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { v7 as uuidv7 } from 'uuid';
 import { canonical, http } from '@n17q/contracts';
-import { fact, type Fact } from '@n17q/domain';
+import { fact, type Amounts, type Fact } from '@n17q/domain';
 import { Ask, type Asking } from './http/caller.js';
+import { Problem } from './http/problem.js';
 import { decided, evidenceBytes, RunRequests, uploads } from './requests/run-requests.js';
 import { acceptedAs } from './runs.controller.js';
 
@@ -86,6 +87,32 @@ export class RunRequestsController {
       const receipt = await this.requests.kept(a, s.run, canonical(body.receipt), 'receipt', 'application/json');
       return { facts: [fact('receipt.received', { effect, receipt: receipt.ref, from: body.from })], contents: uploads(receipt) };
     }));
+  }
+
+  @Post('effects/:effect/migration') @HttpCode(202)
+  async migration(@Ask() a: Asking, @Param('run') run: string, @Param('effect') effect: string, @Body({ schema: http.newMigration }) body: { tool: string; reason: string }, @Res({ passthrough: true }) res: Response): Promise<http.Accepted> {
+    return acceptedAs(res, await this.requests.ask(a, run, async (s) => {
+      await this.requests.requireEffect(s, effect);
+      return { facts: [fact('effect.migration-requested', { migration: `migration-${uuidv7()}`, effect, tool: body.tool, reason: body.reason })], contents: [] };
+    }));
+  }
+
+  @Post('budget/raise') @HttpCode(202)
+  raise(@Ask() a: Asking, @Param('run') run: string, @Body({ schema: http.newRaise }) body: { amounts: Amounts; wallMs: number; reason: string }, @Res({ passthrough: true }) res: Response): Promise<http.Accepted> {
+    return this.one(a, run, res, fact('budget.raise-requested', { raise: `raise-${uuidv7()}`, amounts: body.amounts, wallMs: body.wallMs, reason: body.reason }));
+  }
+
+  @Post('sources/:source/review') @HttpCode(202)
+  async review(@Ask() a: Asking, @Param('run') run: string, @Param('source') source: string, @Body({ schema: http.sourceReview }) body: { decision: 'approved' | 'rejected'; note: string }, @Res({ passthrough: true }) res: Response): Promise<http.Accepted> {
+    return acceptedAs(res, await this.requests.ask(a, run, (s) => {
+      if (!s.sources.some((x) => x.source === source)) throw new Problem('NOT_FOUND', 'This run has no source of this name, or a newer observation took its place: look at the sources of the run.');
+      return { facts: [fact('source.reviewed', { source, decision: body.decision, note: body.note })], contents: [] };
+    }));
+  }
+
+  @Post('erasure') @HttpCode(202)
+  erase(@Ask() a: Asking, @Param('run') run: string, @Body({ schema: http.newErasure }) body: Reason, @Res({ passthrough: true }) res: Response): Promise<http.Accepted> {
+    return this.one(a, run, res, fact('run.erasure-requested', { reason: body.reason }));
   }
 
   private async one(a: Asking, run: string, res: Response, f: Fact): Promise<http.Accepted> { return acceptedAs(res, await this.requests.ask(a, run, () => ({ facts: [f], contents: [] }))); }

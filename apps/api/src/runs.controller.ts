@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { http } from '@n17q/contracts';
+import type { ContentRef } from '@n17q/domain';
 import { Ask, type Asking } from './http/caller.js';
 import { EventStreams } from './reading/event-stream.js';
 import { RunReader } from './reading/run-reader.js';
@@ -45,9 +46,25 @@ export class RunsController {
     await this.streams.send(res, a.tenant, s.run, Number.isSafeInteger(last) && last >= 0 && last <= 2_147_483_647 ? last : (q.after ?? 0));
   }
 
+  @Get(':run/sources')
+  async sources(@Ask() a: Asking, @Param('run') run: string): Promise<http.SourcesView> { return this.reader.sources(await this.requests.state(a.tenant, run)); }
+
+  @Get(':run/sources/:source/recording')
+  async recording(@Ask() a: Asking, @Param('run') run: string, @Param('source') source: string, @Res() res: Response): Promise<void> {
+    this.hand(res, await this.reader.recording(await this.requests.state(a.tenant, run), source));
+  }
+
+  @Get(':run/decisions')
+  async decisions(@Ask() a: Asking, @Param('run') run: string, @Query({ schema: http.decisionsQuery }) q: { after: number; limit: number }): Promise<http.DecisionsPage> {
+    return this.reader.decisions(await this.requests.state(a.tenant, run), q.after, q.limit);
+  }
+
   @Get(':run/content/:commitment')
   async content(@Ask() a: Asking, @Param('run') run: string, @Param('commitment') commitment: string, @Res() res: Response): Promise<void> {
-    const { ref, bytes } = await this.reader.content(await this.requests.state(a.tenant, run), commitment);
+    this.hand(res, await this.reader.content(await this.requests.state(a.tenant, run), commitment));
+  }
+
+  private hand(res: Response, { ref, bytes }: { readonly ref: ContentRef; readonly bytes: Uint8Array }): void {
     res.setHeader('Content-Type', SHOWN_AS_IS.test(ref.media) ? ref.media : 'application/octet-stream');
     res.setHeader('X-Content-Type-Options', 'nosniff');
     res.setHeader('Content-Security-Policy', 'sandbox');

@@ -12,6 +12,8 @@ export interface ApiSettings {
   /** 0: the system chooses. */
   readonly port: number;
   readonly tokensFile: string;
+  /** The secret behind tools' capabilities for receipts; undefined: none is taken. */
+  readonly receiptKey: string | undefined;
   readonly allowLocalRepos: boolean;
   readonly catchUpMs: number;
   readonly heartbeatMs: number;
@@ -29,6 +31,7 @@ export const apiSettings = (s: Settings): ApiSettings => ({
   host: optionalSetting(s, 'N17Q_API_HOST') ?? '127.0.0.1',
   port: numberSetting(s, 'N17Q_API_PORT', 0, 0, 65_535),
   tokensFile: setting(s, 'N17Q_API_TOKENS_FILE', 'a JSON file with the list of { token, tenant, person }'),
+  receiptKey: optionalSetting(s, 'N17Q_RECEIPT_KEY'),
   allowLocalRepos: optionalSetting(s, 'N17Q_ALLOW_LOCAL_REPOS') === '1',
   catchUpMs: numberSetting(s, 'N17Q_API_CATCH_UP_MS', 30_000, 100, 3_600_000),
   heartbeatMs: numberSetting(s, 'N17Q_API_HEARTBEAT_MS', 15_000, 50, 600_000),

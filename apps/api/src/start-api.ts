@@ -15,7 +15,7 @@ import { BusExceptionFilter, connectBus, RunEventsStrategy, RunQueue, type Bus, 
 import { clip, fact } from '@n17q/domain';
 import { BusStore, type ServiceLog } from '@n17q/event-log';
 import { serviceLogger, type Log, type Running, type Settings } from '@n17q/reactor';
-import { Workspaces } from '@n17q/tools';
+import { receiptKey, Workspaces } from '@n17q/tools';
 import { intake } from './http/intake.js';
 import { Problem } from './http/problem.js';
 import { ProblemFilter } from './http/problem-filter.js';
@@ -24,17 +24,20 @@ import { apiDatabase, checkApiSchema } from './read-model/migrations.js';
 import { RunViews } from './read-model/projection.js';
 import { RunList } from './read-model/run-list.js';
 import { EventStreams } from './reading/event-stream.js';
+import { RunIndex } from './reading/run-index.js';
 import { RunReader } from './reading/run-reader.js';
 import { CreateRun } from './requests/create-run.js';
 import { RequestKeys } from './requests/request-keys.js';
 import { RunLog } from './requests/run-log.js';
 import { RunRequests } from './requests/run-requests.js';
+import { ReceiptsController } from './receipts.controller.js';
 import { RunEventsController } from './run-events.controller.js';
 import { RunRequestsController } from './run-requests.controller.js';
 import { RunsController } from './runs.controller.js';
 import { CHECKS, ServiceController, type Checks } from './service.controller.js';
 import { apiSettings, type ApiSettings } from './settings.js';
 import { PolicyController } from './policy.controller.js';
+import { Delegations } from './tenant/delegations.js';
 import { TenantDocuments } from './tenant/documents.js';
 import { Policies } from './tenant/policies.js';
 import { RecordedDecisions } from './tenant/recorded-decisions.js';
@@ -47,7 +50,7 @@ export type ApiRunning = Running & { readonly port: number };
 @Module({})
 class ApiModule {
   static with(providers: Provider[]): DynamicModule {
-    return { module: ApiModule, controllers: [ServiceController, RunsController, RunRequestsController, TenantController, PolicyController, RunEventsController], providers };
+    return { module: ApiModule, controllers: [ServiceController, RunsController, RunRequestsController, ReceiptsController, TenantController, PolicyController, RunEventsController], providers };
   }
 }
 
@@ -61,15 +64,17 @@ function partsOf(o: ApiSettings, bus: Bus, database: ReturnType<typeof apiDataba
   const keys = new RequestKeys(database, store);
   const requests = new RunRequests(log, store, keys, artifacts);
   const list = new RunList(database);
+  const index = new RunIndex(store);
   const documents = new TenantDocuments(store, requests);
+  const delegations = new Delegations(documents, () => log.now());
   return {
-    store, log, keys, requests, views: new RunViews(database, log, store), list, reader: new RunReader(log, store, workspaces),
-    streams: new EventStreams(store, { heartbeatMs: o.heartbeatMs, pollMs: o.streamPollMs }), creation: new CreateRun(requests, workspaces, { scratchDir, allowLocalRepos: o.allowLocalRepos }), documents, policies: new Policies(documents, store, new RecordedDecisions(list, store, log)),
+    store, log, keys, requests, views: new RunViews(database, log, store), list, reader: new RunReader(log, store, workspaces, index), index, delegations,
+    streams: new EventStreams(store, { heartbeatMs: o.heartbeatMs, pollMs: o.streamPollMs }), creation: new CreateRun(requests, workspaces, delegations, { scratchDir, allowLocalRepos: o.allowLocalRepos }), documents, policies: new Policies(documents, store, new RecordedDecisions(list, store, log)),
   };
 }
 const providersOf = (p: Parts, checks: Checks): Provider[] => [
   { provide: RunRequests, useValue: p.requests }, { provide: RunViews, useValue: p.views }, { provide: RunList, useValue: p.list }, { provide: RunReader, useValue: p.reader }, { provide: EventStreams, useValue: p.streams },
-  { provide: CreateRun, useValue: p.creation }, { provide: TenantDocuments, useValue: p.documents }, { provide: Policies, useValue: p.policies }, { provide: CHECKS, useValue: checks },
+  { provide: CreateRun, useValue: p.creation }, { provide: TenantDocuments, useValue: p.documents }, { provide: Policies, useValue: p.policies }, { provide: Delegations, useValue: p.delegations }, { provide: RunIndex, useValue: p.index }, { provide: CHECKS, useValue: checks },
 ];
 
 const malformed = (issues: readonly { readonly message: string; readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined }[]): Problem => {
@@ -81,7 +86,7 @@ async function listen(o: ApiSettings, tokens: Tokens, providers: Provider[], str
   const app = await NestFactory.create<NestExpressApplication>(ApiModule.with(providers), { bodyParser: false, logger: ['error', 'warn'], abortOnError: false });
   app.disable('x-powered-by');
   app.set('etag', false);
-  for (const step of intake(tokens)) app.use(step);
+  for (const step of intake(tokens, o.receiptKey)) app.use(step);
   app.useGlobalPipes(new StandardSchemaValidationPipe({ exceptionFactory: malformed }));
   app.useGlobalFilters(new ProblemFilter(logger));
   const onBus = app.connectMicroservice<MicroserviceOptions>({ strategy }, { inheritAppConfig: false, deferInitialization: true });
@@ -101,6 +106,7 @@ export async function startApi(settings: Settings): Promise<ApiRunning> {
   const o = apiSettings(settings);
   const logger = serviceLogger('api', o.logLevel);
   const tokens = await readTokens(o.tokensFile);
+  if (o.receiptKey !== undefined) receiptKey(o.receiptKey);
   const database = await apiDatabase(o.databaseUrl).initialize();
   let bus: Bus | undefined;
   try {

@@ -3,6 +3,7 @@ import type { Response } from 'express';
 import { http } from '@n17q/contracts';
 import { Ask, type Asking } from './http/caller.js';
 import type { Answer } from './requests/run-requests.js';
+import { Delegations } from './tenant/delegations.js';
 import { TenantDocuments } from './tenant/documents.js';
 
 const topicOf = (a: Answer): string => a.stream.slice('tenant/'.length);
@@ -14,7 +15,7 @@ function published(res: Response, a: Answer): http.Published {
 
 @Controller('v1/tenant')
 export class TenantController {
-  constructor(private readonly documents: TenantDocuments) {}
+  constructor(private readonly documents: TenantDocuments, private readonly delegations: Delegations) {}
 
   @Get('policy') policy(@Ask() a: Asking, @Res({ passthrough: true }) res: Response): Promise<http.TenantDocumentView> { return this.show(a, 'policy', res); }
   @Get('registry') registry(@Ask() a: Asking, @Res({ passthrough: true }) res: Response): Promise<http.TenantDocumentView> { return this.show(a, 'registry', res); }
@@ -28,6 +29,20 @@ export class TenantController {
 
   @Delete('profiles/accounts/:account')
   async removeAccount(@Ask() a: Asking, @Param('account') account: string, @Res({ passthrough: true }) res: Response): Promise<http.Published> { return published(res, await this.documents.removeAccount(a, account)); }
+
+  @Get('delegations')
+  async listDelegations(@Ask() a: Asking, @Res({ passthrough: true }) res: Response): Promise<http.DelegationsView> {
+    const d = await this.delegations.list(a.tenant);
+    res.setHeader('ETag', `"${d.revision}"`);
+    return d;
+  }
+  @Post('delegations') @HttpCode(201)
+  async delegate(@Ask() a: Asking, @Body({ schema: http.newDelegation }) body: http.NewDelegation, @Res({ passthrough: true }) res: Response): Promise<http.Delegated> {
+    const given = await this.delegations.give(a, body);
+    return { ...published(res, given), delegation: given.delegation };
+  }
+  @Delete('delegations/:delegation')
+  async takeBack(@Ask() a: Asking, @Param('delegation') delegation: string, @Res({ passthrough: true }) res: Response): Promise<http.Published> { return published(res, await this.delegations.takeBack(a, delegation)); }
 
   @Get('allowance') allowance(@Ask() a: Asking): Promise<http.AllowanceView> { return this.documents.allowance(a.tenant); }
   @Post('allowance') @HttpCode(201)

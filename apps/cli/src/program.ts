@@ -3,8 +3,9 @@
  */
 import { Command } from 'commander';
 import { outputOf } from './commands/output.js';
-import type { Decision, Verb } from './commands/asks.js';
 import type { DraftWords } from './commands/tools.js';
+import type { Decision, RaiseOptions, Verb } from './commands/asks.js';
+import type { RunOptions } from './commands/runs.js';
 import { errorText } from './trouble.js';
 import { productVersion } from './version.js';
 
@@ -53,8 +54,10 @@ const VERBS: { readonly [V in Verb]: string } = {
 };
 
 function runWords(n17q: Command): void {
-  n17q.command('run <goal>').description('start a run').option('--repo <path>', 'work on a clone of this git repository; the path is only read').option('--title <text>', 'a short name for it').addHelpText('after', RUN_TESTS_HELP)
-    .action(async (goal: string, o: { repo?: string; title?: string }, c: Command) => (await runs()).runCommand(goal, o, outputOf(c)));
+  n17q.command('run <goal>').description('start a run').option('--repo <path>', 'work on a clone of this git repository; the path is only read').option('--title <text>', 'a short name for it')
+    .option('--for <person>', 'on behalf of a person who has delegated it to you').option('--budget-usd <dollars>', 'what it may cost, such as 1.50 (else 1.00)').option('--budget-tokens <n>', 'how many tokens it may use (else 500000)')
+    .option('--budget-calls <n>', 'how many calls of models and tools it may make (else 100)').option('--work-minutes <n>', 'how long it may be at work, waits for people left out (else without bound)').addHelpText('after', RUN_TESTS_HELP)
+    .action(async (goal: string, o: RunOptions, c: Command) => (await runs()).runCommand(goal, o, outputOf(c)));
   n17q.command('runs').description('all runs, newest first').action(async (_o: object, c: Command) => (await runs()).runsCommand(outputOf(c)));
   n17q.command('show <run>').description('what a run does, waits for, and must not repeat').option('--events', 'all of its events')
     .action(async (run: string, o: { events?: boolean }, c: Command) => (await runs()).showCommand(run, o, outputOf(c)));
@@ -68,6 +71,18 @@ function runWords(n17q: Command): void {
   n17q.command('note <run> <text>').description('leave a note for people, which informs and asks for nothing')
     .action(async (run: string, text: string, _o: object, c: Command) => (await asks()).noteCommand(run, text, outputOf(c)));
   n17q.command('plan <run> <steps...>').description('replace a run\'s plan, one argument a step').action(async (run: string, steps: string[], _o: object, c: Command) => (await asks()).planCommand(run, steps, outputOf(c)));
+  n17q.command('raise <run>').description('ask for a larger budget for a run, or more time at work; the gate judges it').option('--usd <dollars>', 'by so much money, such as 1.50').option('--tokens <n>', 'by so many tokens').option('--calls <n>', 'by so many calls')
+    .option('--minutes <n>', 'by so much time at work').option('--reason <text>', 'why', 'asked on the command line').action(async (run: string, o: RaiseOptions, c: Command) => (await asks()).raiseCommand(run, o, outputOf(c)));
+  n17q.command('migrate-effect <run> <effect>').description('ask that an effect of unknown outcome, whose tool is gone, is looked at as another tool').requiredOption('--to <tool>', 'the tool as it is registered now').requiredOption('--reason <text>', 'why it is the same thing')
+    .action(async (run: string, effect: string, o: { to: string; reason: string }, c: Command) => (await asks()).migrateEffectCommand(run, effect, o, outputOf(c)));
+  n17q.command('erase <run>').description('erase the contents of an ended run, for ever; its record stays').requiredOption('--reason <text>', 'why (it stays in the record)').action(async (run: string, o: { reason: string }, c: Command) => (await asks()).eraseCommand(run, o, outputOf(c)));
+  n17q.command('decisions <run>').description('what the policy gate decided about a run, and what each decision rests on').action(async (run: string, _o: object, c: Command) => (await import('./commands/decisions.js')).decisionsCommand(run, outputOf(c)));
+  n17q.command('sources <run>').description('what a run retrieved, and what of it is missing').action(async (run: string, _o: object, c: Command) => (await import('./commands/sources.js')).sourcesCommand(run, outputOf(c)));
+  const source = n17q.command('source').description('what was recorded of a source: approve it for replays, or reject it');
+  for (const word of ['approve', 'reject'] as const) {
+    source.command(`${word} <run> <source>`).description(word === 'approve' ? 'a replay may use what was recorded' : 'nothing may rest on what was recorded').option('--note <text>', 'why')
+      .action(async (run: string, id: string, o: { note?: string }, c: Command) => (await import('./commands/sources.js')).reviewCommand(word, run, id, o, outputOf(c)));
+  }
   for (const verb of Object.keys(VERBS) as Verb[]) {
     n17q.command(`${verb} <run>`).description(VERBS[verb]).option('--reason <text>', 'why', 'asked on the command line')
       .action(async (run: string, o: { reason: string }, c: Command) => (await asks()).askCommand(verb, run, o, outputOf(c)));
@@ -79,6 +94,14 @@ function runWords(n17q: Command): void {
 }
 
 const DECISIONS: { readonly [D in Decision]: string } = { approve: 'approve what a run asks for', reject: 'reject what a run asks for', revoke: 'take an approval back before it is used' };
+
+function delegationWords(n17q: Command): void {
+  const delegations = () => import('./commands/delegations.js');
+  n17q.command('delegate <person>').description('let somebody act for you').requiredOption('--tool <name...>', 'with these tools ("*": all)').option('--until <time>', 'until then, such as 2030-01-31T18:00:00Z; else until you take it back')
+    .action(async (person: string, o: { tool: string[]; until?: string }, c: Command) => (await delegations()).delegateCommand(person, o, outputOf(c)));
+  n17q.command('delegations').description('who may act for whom').action(async (_o: object, c: Command) => (await delegations()).delegationsCommand(outputOf(c)));
+  n17q.command('undelegate <delegation>').description('take back a delegation that you gave').action(async (id: string, _o: object, c: Command) => (await delegations()).undelegateCommand(id, outputOf(c)));
+}
 
 function providerWords(n17q: Command): void {
   const provider = n17q.command('provider').description('model accounts of the local tenant: list, add, remove');
@@ -121,6 +144,7 @@ export function program(): Command {
     .exitOverride();
   stackWords(n17q);
   runWords(n17q);
+  delegationWords(n17q);
   providerWords(n17q);
   policyWords(n17q);
   toolWords(n17q);

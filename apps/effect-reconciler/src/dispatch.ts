@@ -73,6 +73,7 @@ async function send(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, tenant: Ten
     const connector = usable(p, c.tool);
     const args = JSON.parse((await p.log.texts(tenant, [c.effect.args])).get(c.effect.args.commitment) as string) as Json;
     let dispatched = false;
+    const receiptTo = p.receiptTo?.({ tenant, run, effect: c.effect.effect });
     const outcome: ConnectorOutcome = connector === undefined ? { kind: 'not-sent', cause: 'NO_CONNECTOR' } : await connector.dispatch({
       effect: c.effect.effect, attempt: c.attempt, idempotencyKey: c.effect.key, args, target: c.tool.target, timeoutMs: c.tool.timeoutMs, outputBytesMax: c.tool.outputBytesMax,
       beforeFirstByte: () => { // keeps A1, A2
@@ -80,7 +81,7 @@ async function send(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, tenant: Ten
         dispatched = true;
         return true;
       },
-      ...(c.workspace === null ? {} : { workspace: { tenant, at: c.workspace } }),
+      ...(c.workspace === null ? {} : { workspace: { tenant, at: c.workspace } }), ...(receiptTo === undefined ? {} : { receiptTo }),
     });
     failpoint('effect.after-dispatch-before-observation');
     await record(p, tenant, run, c, outcome);

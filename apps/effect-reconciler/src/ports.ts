@@ -1,7 +1,7 @@
 import type { ServiceLog } from '@n17q/event-log';
 import type { Keep, Register } from '@n17q/artifacts';
 import type { Json, TenantId, ToolMapping, Validated } from '@n17q/domain';
-import type { Connector } from '@n17q/tools';
+import type { Connector, ReceiptFor, ReceiptTo } from '@n17q/tools';
 
 /** What the reconciler has besides the log. */
 export interface ReconcilerPorts {
@@ -15,6 +15,8 @@ export interface ReconcilerPorts {
   /** Says that bytes stored outside are complete, before an event names them. */
   readonly register: Register;
   validate(tool: ToolMapping, args: Json): Validated;
+  /** Where, and with what right, a tool may hand in a receipt for this effect; undefined: nowhere. */
+  receiptTo?(effect: ReceiptFor): ReceiptTo | undefined;
   scopeSalt(tenant: TenantId): string;
   /** A clock of this process that does not jump, in ms. */
   readonly monotonicMs: () => number;

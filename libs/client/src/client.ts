@@ -73,6 +73,20 @@ export class N17qClient {
   submitFinding(run: string, effect: string, finding: http.NewFinding, o: Keyed = {}): Promise<http.Accepted> { return this.#post(`${this.#of(run)}/effects/${segment(effect)}/finding`, finding, o); }
   /** A tool's receipt, at any time, also after the run's end. */
   deliverReceipt(run: string, effect: string, receipt: http.NewReceipt, o: Keyed = {}): Promise<http.Accepted> { return this.#post(`${this.#of(run)}/effects/${segment(effect)}/receipt`, receipt, o); }
+  /** Asks that the run's budget, or its time at work, grows by so much. The gate judges it; what waited for it then goes on. */
+  raiseBudget(run: string, raise: http.NewRaise, o: Keyed = {}): Promise<http.Accepted> { return this.#post(`${this.#of(run)}/budget/raise`, raise, o); }
+  /** Asks that an effect of unknown outcome is looked at as another tool that is registered now. The gate judges it; nothing is repeated. */
+  migrateEffect(run: string, effect: string, migration: http.NewMigration, o: Keyed = {}): Promise<http.Accepted> { return this.#post(`${this.#of(run)}/effects/${segment(effect)}/migration`, migration, o); }
+  /** Asks that the contents of an ended run are erased, for ever. Its record stays; what is unresolved stays unresolved. ILLEGAL while the run has not ended. */
+  eraseRun(run: string, reason: string, o: Keyed = {}): Promise<http.Accepted> { return this.#post(`${this.#of(run)}/erasure`, { reason }, o); }
+  reviewSource(run: string, source: string, review: http.SourceReview, o: Keyed = {}): Promise<http.Accepted> { return this.#post(`${this.#of(run)}/sources/${segment(source)}/review`, review, o); }
+
+  // what a run rests on
+  sources(run: string): Promise<http.SourcesView> { return this.#transport.json('GET', `${this.#of(run)}/sources`); }
+  /** What was recorded of a source, for a replay. Problems: RECORDING_UNREVIEWED, RECORDING_REJECTED, RECORDING_ABSENT (it must be retrieved live), ERASED. */
+  async recording(run: string, source: string): Promise<Uint8Array> { return new Uint8Array(await (await this.#transport.send('GET', `${this.#of(run)}/sources/${segment(source)}/recording`)).arrayBuffer()); }
+  /** Decisions of the gate after a revision, oldest first. `next`: where to go on; null: there is no more now. */
+  decisions(run: string, o: { readonly after?: number; readonly limit?: number } = {}): Promise<http.DecisionsPage> { return this.#transport.json('GET', `${this.#of(run)}/decisions${query(o)}`); }
 
   // the tenant
   document<T extends keyof Documents>(topic: T): Promise<Document<Documents[T]>> { return this.#transport.json('GET', `/v1/tenant/${topic}`); }
@@ -90,6 +104,11 @@ export class N17qClient {
   diffPolicy(candidate: PolicyDocument): Promise<http.PolicyDiff> { return this.#transport.json('POST', '/v1/tenant/policy/diff', { body: candidate }); }
   /** Which of the newest recorded decisions a candidate would have decided otherwise. Publishes and permits nothing. */
   tryPolicy(candidate: PolicyDocument): Promise<http.PolicyTrial> { return this.#transport.json('POST', '/v1/tenant/policy/dry-run', { body: candidate }); }
+  delegations(): Promise<http.DelegationsView> { return this.#transport.json('GET', '/v1/tenant/delegations'); }
+  /** Lets somebody act for the caller. A repeat with the same key gives the same delegation. */
+  delegate(delegation: http.NewDelegation, o: Keyed = {}): Promise<http.Delegated> { return this.#post('/v1/tenant/delegations', delegation, o); }
+  /** Takes back one that the caller gave: what rests on it is judged again. Problems: NOT_FOUND, NOT_YOURS. */
+  takeBackDelegation(delegation: string, o: IfRevision = {}): Promise<http.Published> { return this.#transport.json('DELETE', `/v1/tenant/delegations/${segment(delegation)}`, this.#match(o)); }
   allowance(): Promise<http.AllowanceView> { return this.#transport.json('GET', '/v1/tenant/allowance'); }
   grantAllowance(grant: http.NewAllowance, o: Keyed = {}): Promise<http.Published> { return this.#post('/v1/tenant/allowance', grant, o); }
   /** Replaces the limits per window on what the tenant's runs draw; an empty list: no limit. */

@@ -34,7 +34,7 @@ function operationOf(r: HttpRoute): Node {
   const parameters = parametersOf(r);
   const content = typeof r.answer === 'string' ? { [r.answer]: { schema: {} } } : { 'application/json': { schema: schemaOf(r.answer, 'output') } };
   return {
-    operationId: r.operation, summary: r.summary, ...(r.open ? { security: [] } : {}), ...(parameters.length > 0 ? { parameters } : {}),
+    operationId: r.operation, summary: r.summary, ...(r.open ? { security: [] } : r.capability ? { security: [{ capability: [] }] } : {}), ...(parameters.length > 0 ? { parameters } : {}),
     ...(r.body === undefined ? {} : { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(r.body, 'input') } } } }),
     responses: { [r.status]: { description: 'Done.', content }, default: { description: 'A problem, RFC 9457.', content: { [PROBLEM_MEDIA]: { schema: { $ref: '#/components/schemas/Problem' } } } } },
   };
@@ -47,7 +47,7 @@ export function openApi(): Node {
     openapi: '3.1.1', info: { title: 'N17Q', version: '1', description: `Durable runs for AI agents. Problem codes: ${Object.entries(PROBLEMS).map(([code, p]) => `${code} (${p.status})`).join(', ')}.` },
     security: [{ token: [] }], paths,
     components: {
-      securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
+      securitySchemes: { token: { type: 'http', scheme: 'bearer' }, capability: { type: 'http', scheme: 'bearer', description: 'What came with the call that the receipt is for.' } },
       schemas: { AnyJson: { description: 'Any JSON value.' }, Problem: schemaOf(problemBody, 'output') },
     },
   };

@@ -26,22 +26,44 @@ export const shownEffect = o({
   contract: o({ kind: z.enum(CONTRACT_KINDS), keyLifeMs: count.optional(), precondition: z.string().optional(), query: o({ absenceFinalAfterMs: nullable(count) }).optional() }),
   scope: o({ target: z.string(), /** Names of the arguments that say what is touched. */ fields: z.array(z.string()) }), args: contentRef,
   attempts: z.array(o({ attempt: z.string(), startedAt: time, leaseMs: count, end: z.enum(['open', 'observed', 'refused', 'not-sent', 'unknown']) })),
-  receipts: z.array(contentRef), looks: count,
+  receipts: z.array(contentRef), looks: count, duplicated: count, migratedTo: nullable(z.string()).describe('The tool as which it is looked at now.'), evidenceErased: z.boolean(),
   allowed: z.array(z.string()).describe('What the system may still do by itself.'), prohibited: nullable(z.string()), needsPerson: nullable(z.string()), result: nullable(o({ ok: z.boolean(), words: z.string(), text: nullable(contentRef) })),
 });
+export const shownSource = o({
+  source: z.string(), identity: z.string(), tool: z.string(), effect: z.string(), retrievedAt: time, required: z.boolean(), review: z.enum(['unreviewed', 'approved', 'rejected']), reviewedBy: nullable(person),
+  gap: nullable(z.string()).describe('Why it could not be kept.'), missing: z.boolean().describe('Required and not to be had: nothing consequential begins before it was retrieved again.'),
+  replay: o({ from: z.enum(['recording', 'live', 'nowhere']), code: nullable(z.string()), why: nullable(z.string()) }), content: nullable(contentRef), excerpt: shownText,
+});
+export const sourcesView = o({ sources: z.array(shownSource), omitted: count.describe('Older ones that have left the state; the log has them.') });
+
+export const shownDecision = o({
+  revision: count, at: time, decision: z.string().describe('The event\'s type.'), about: o({ kind: z.enum(['effect', 'model-call', 'approval', 'finding', 'migration', 'raise', 'run']), id: z.string(), tool: nullable(z.string()) }),
+  code: nullable(z.string()), words: z.array(z.string()), rules: z.array(z.string()).describe('Ids of the tenant\'s rules that decided.'), hook: nullable(o({ answer: z.string(), reason: z.string() })),
+  met: z.array(o({ effect: z.string(), tool: z.string(), run: z.string(), stage: z.string() })).describe('Unresolved effects on the same target.'),
+  rests: nullable(o({ run: nullable(count), policy: count, registry: count, profiles: count, roles: count, judgedAt: nullable(time) })).describe('Revisions that it names.'), by: nullable(person),
+});
+export const decisionsPage = o({ decisions: z.array(shownDecision), next: nullable(count).describe('Revision to go on after; null: there is no more now.') });
+
 export const runView = o({
   run: z.string(), revision: count, title: z.string(), status: z.enum(['new', 'active', 'paused', 'ended']), goal: nullable(shownText), retention: z.string(), world: z.string(), constraints: z.array(z.string()), tools: z.array(z.string()), plan: z.array(z.string()),
   move: o({ move: z.string(), words: z.string() }),
   waits: z.array(o({ service: z.string(), reason: z.string(), dueAt: nullable(time), waitsFor: nullable(z.string()) })),
+  schedule: z.array(o({ intent: z.string(), of: z.string(), owner: z.string(), at: nullable(time), clock: z.string(), reservation: nullable(z.string()), reserved: nullable(amounts), endsEarly: z.array(z.string()), bound: z.string() })).describe('What is waited for: who brings it, when by the named clock (null: no time does), what is reserved for it, what ends it early, what bounds it.'),
+  requester: nullable(person), onBehalfOf: nullable(z.string()), work: o({ spentMs: count, limitMs: nullable(count), atWork: z.boolean(), endsAt: nullable(time) }).describe('Time at work, waits for people left out.'),
+  lookFirst: z.array(z.string()).describe('Effects that are looked at before anything consequential begins.'),
+  sources: o({ known: count, omitted: count, gaps: z.array(o({ source: z.string(), identity: z.string(), why: z.string() })) }),
+  raises: z.array(o({ raise: z.string(), amounts, wallMs: count, by: person })), migrations: z.array(o({ migration: z.string(), effect: z.string(), tool: z.string(), by: person })),
+  validations: z.array(o({ effect: z.string(), tool: z.string(), tree: nullable(z.string()), ofPresentTree: z.boolean(), ok: z.boolean(), text: contentRef, revision: count })), workspaceChanges: z.array(o({ effect: nullable(z.string()), tree: z.string(), summary: z.string() })),
+  evidenceErased: z.boolean(), erasure: nullable(o({ reason: z.string(), by: person })),
   actions: z.array(z.string()).describe('Operations that a person can ask for now.'),
   ended: nullable(o({ how: z.string(), withUnknowns: z.boolean(), by: person, reason: z.string(), revision: count })), paused: nullable(o(because)), blocked: nullable(o({ ...because, waitsFor: z.string() })),
-  failures: o({ count, retryAt: nullable(time), lastCode: nullable(z.string()) }),
+  failures: o({ count, max: count, retryAt: nullable(time), lastCode: nullable(z.string()) }),
   requests: z.array(o({ kind: z.string(), revision: count, by: person, reason: z.string() })),
   route: nullable(route), segment: o({ number: count, route: nullable(route) }),
   segments: z.array(o({ segment: count, route, generations: count, effects: count, denials: count, unknowns: count, inputTokens: count, outputTokens: count })),
   generation: nullable(o({ generation: z.string(), stage: z.string(), form: z.string(), route, attempt: nullable(z.string()) })),
   unresolved: z.array(shownEffect), effects: z.array(shownEffect).describe('Effects of the turn in work, the unresolved ones included.'),
-  approvals: z.array(o({ approval: z.string(), effect: z.string(), subject: z.string(), stage: z.string(), by: nullable(person), expiresAt: time })),
+  approvals: z.array(o({ approval: z.string(), effect: z.string(), subject: z.string(), stage: z.string(), by: nullable(person), expiresAt: time, tool: nullable(z.string()), target: nullable(z.string()), beside: z.array(z.string()).describe('Unresolved effects that it was asked beside; it covers no other.') })),
   findings: z.array(o({ finding: z.string(), effect: z.string(), verdict: z.string(), stage: z.string(), by: person, evidence: contentRef })),
   denials: z.array(o({ revision: count, of: z.string(), ...because })), denialsOmitted: count,
   budget: o({ granted: amounts, drawn: amounts, used: amounts, reserved: amounts, left: o({ usd_micros: count, tokens: count, calls: count }), overrun: amounts, exhausted: nullable(z.string()) }),
@@ -56,6 +78,9 @@ export const eventEnvelope = o({
   segment: count, appendId: z.string(), recordedAt: count, previous: z.string(), digest: z.string(), trace: o({ traceparent: z.string(), tracestate: z.string().optional() }).optional(),
 });
 export const eventsPage = o({ events: z.array(eventEnvelope), next: nullable(count).describe('Revision to go on after; null: this is the head.') });
+export const shownDelegation = o({ delegation: z.string(), from: z.string(), to: z.string(), tools: z.array(z.string()), until: nullable(time), stands: z.boolean() });
+export const delegationsView = o({ revision: count.describe('Of the roles document.'), delegations: z.array(shownDelegation) });
+export const delegated = o({ topic: z.string(), revision: count, delegation: z.string() });
 export const tenantDocument = o({ topic: z.string(), revision: count, document: nullable(z.json()) });
 export const documentRevision = o({ revision: count, at: time, by: person, digest: z.string() });
 export const documentRevisions = o({ revisions: z.array(documentRevision), next: nullable(count).describe('Give it as `before` for what is older; null: that is all.') });
@@ -79,6 +104,12 @@ export type Published = z.infer<typeof published>;
 export type ShownText = z.infer<typeof shownText>;
 export type ShownEffect = z.infer<typeof shownEffect>;
 export type RunView = z.infer<typeof runView>;
+export type SourcesView = z.infer<typeof sourcesView>;
+export type ShownSource = z.infer<typeof shownSource>;
+export type ShownDecision = z.infer<typeof shownDecision>;
+export type DecisionsPage = z.infer<typeof decisionsPage>;
+export type DelegationsView = z.infer<typeof delegationsView>;
+export type Delegated = z.infer<typeof delegated>;
 export type RunRow = z.infer<typeof runRow>;
 export type RunsPage = z.infer<typeof runsPage>;
 export type TenantDocumentView = z.infer<typeof tenantDocument>;

@@ -12,6 +12,7 @@
  * Rows: EFF-2, EFF-3, EFF-5, CTX-6.
  */
 import type { ConnectorKind, Json, WorkspaceRef } from '@n17q/domain';
+import type { ReceiptTo } from './receipt-capability.js';
 import type { WorkspaceChange, WorkspaceConflict } from './workspace/workspace-ref.js';
 
 export type ConnectorOutcome =
@@ -44,6 +45,8 @@ export interface DispatchRequest {
   readonly beforeFirstByte: () => boolean;
   readonly signal?: AbortSignal;
   readonly workspace?: WorkspaceInput;
+  /** Where the other side may hand in a receipt for this effect, and what lets it. Absent: receipts are not taken that way here. */
+  readonly receiptTo?: ReceiptTo;
 }
 
 export interface WorkspaceInput {

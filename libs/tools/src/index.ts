@@ -17,4 +17,5 @@ export { McpConnector, type McpMapping } from './mcp/mcp-connector.js';
 export { DraftTrouble, mappingsFrom, type DraftOptions, type ServerDraft, type ToolDraft } from './mcp/mappings-from.js';
 export { McpServerConfig, McpToolConfig } from './mcp/mcp-config.js';
 export type { CredentialSecret, McpSurroundings } from './mcp/session.js';
+export { receiptFor, receiptHeader, receiptKey, receiptToken, type ReceiptFor, type ReceiptTo } from './receipt-capability.js';
 export { connectorFor, type ConnectorSurroundings } from './connectors.js';

@@ -84,7 +84,7 @@ export class RunRequests {
   private async append(a: Asking, loaded: RunState, d: Drafted, appendId: string): Promise<Answer> {
     let known: RunState | undefined = loaded;
     const load = async (): Promise<RunState> => { const s = known ?? (await this.log.state(a.tenant, loaded.run)); known = undefined; return s; };
-    const decision = { facts: d.facts, contents: d.contents, actor: { kind: 'person' as const, id: a.person }, appendId, ...(a.trace === undefined ? {} : { trace: a.trace }) };
+    const decision = { facts: d.facts, contents: d.contents, actor: a.actor ?? { kind: 'person' as const, id: a.person }, appendId, ...(a.trace === undefined ? {} : { trace: a.trace }) };
     const done = await decideAgain(this.log, load, (s) => s, () => decision);
     const stream = runStream(loaded.run);
     switch (done.kind) {

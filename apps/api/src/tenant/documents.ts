@@ -6,7 +6,7 @@
  */
 import { v4 as uuidv4 } from 'uuid';
 import type { AppendOutcome, http } from '@n17q/contracts';
-import { fact, tenantStream, type Amounts, type Fact, type Json, type PolicyDocument, type ProfilesDocument, type RegistryDocument, type StreamId } from '@n17q/domain';
+import { fact, tenantStream, type Amounts, type Fact, type Json, type PolicyDocument, type ProfilesDocument, type RegistryDocument, type RolesDocument, type StreamId } from '@n17q/domain';
 import { Contended, DECISIONS_MAX, type BusStore, type DecisionView } from '@n17q/event-log';
 import type { Asking } from '../http/caller.js';
 import { Problem, refusal } from '../http/problem.js';
@@ -49,6 +49,13 @@ export class TenantDocuments {
     });
   }
 
+  /** Publishes the roles as `change` makes them. A repeat with the same key gives the first answer. */
+  changeRoles(a: Asking, change: (now: RolesDocument) => RolesDocument): Promise<Answer> {
+    const stream = tenantStream('roles');
+    return this.requests.once(a, stream, 0, () => Promise.resolve({ facts: [], contents: [] }), (_d, appendId) =>
+      this.atRevision(a, 'roles', (now) => fact('roles.published', change((now as RolesDocument | null) ?? { people: [], delegations: [] })), appendId));
+  }
+
   grant(a: Asking, grant: http.NewAllowance): Promise<Answer> {
     const stream = tenantStream('budget');
     return this.requests.once(a, stream, 0, () => Promise.resolve({ facts: [fact('allowance.granted', grant)], contents: [] }), async (d, appendId) => {
@@ -69,9 +76,8 @@ export class TenantDocuments {
     return this.atRevision(a, 'budget', () => fact('allowance.limited', limits));
   }
 
-  private async atRevision(a: Asking, topic: http.DocumentTopic | 'budget', next: (now: Json, all: (topic: http.DocumentTopic) => unknown) => Fact): Promise<Answer> {
+  private async atRevision(a: Asking, topic: http.DocumentTopic | 'budget', next: (now: Json, all: (topic: http.DocumentTopic) => unknown) => Fact, appendId = uuidv4()): Promise<Answer> {
     const stream: StreamId = tenantStream(topic);
-    const appendId = uuidv4();
     let outcome: AppendOutcome | undefined;
     for (let tries = 0; tries < DECISIONS_MAX; tries++) {
       const view = await this.view(a.tenant);
@@ -79,6 +85,7 @@ export class TenantDocuments {
       if (a.ifMatch !== null && a.ifMatch !== now.revision) throw new Problem('PRECONDITION_FAILED', `The ${topic === 'budget' ? 'allowance' : topic} has revision ${now.revision}, not ${a.ifMatch}.`, { revision: now.revision });
       outcome = await this.requests.appendToTenant(a, stream, now.revision, [next(now.document as Json, (t) => shown(view, t).document)], appendId);
       if (outcome.kind === 'appended') return { stream, revision: outcome.last, repeated: !outcome.fresh };
+      if (outcome.kind === 'refused' && outcome.code === 'ID_REUSED') return this.requests.first(a, stream, placeOf(outcome, now.revision), appendId);
       if (outcome.kind === 'refused') throw refusal(outcome);
     }
     throw new Contended(DECISIONS_MAX, outcome?.kind ?? '');

@@ -26,12 +26,13 @@ const reasoned = (todo: (run: string) => string): Make => (run, _setup, reason) 
 const BLOCKED: { readonly [code: string]: Make } = {
   NO_ROUTE: (run, setup) => ({ why: 'no model account that this run may use is configured', todo: account(setup, run) }),
   CREDENTIAL_ABSENT: credential,
-  BUDGET_EXHAUSTED: reasoned((run) => `Grant the tenant more (POST /v1/tenant/allowance) if it is the tenant's that ran out; a run's own budget is fixed: ./n17q end ${run}, and start another with more.`),
+  BUDGET_EXHAUSTED: reasoned((run) => `Grant the tenant more (POST /v1/tenant/allowance) if it is the tenant's that ran out; the run's own is raised with ./n17q raise ${run} --usd 1.00 (or --tokens, --calls), by somebody whose role allows it; what waits then goes on by itself.`),
   CONTEXT_DOES_NOT_FIT: reasoned((run) => `Configure a model with a larger window (./n17q provider add), then ./n17q resume ${run}; or end the run.`),
   CHANGE_NEEDS_REVIEW: reasoned((run) => `./n17q resume ${run} allows the change of model; ./n17q end ${run} ends the run instead.`),
   CHANGE_FORBIDDEN: reasoned((run) => `Bring the former account back (./n17q provider add), or ./n17q end ${run}.`),
   POLICY_UNAVAILABLE: reasoned(() => 'Publish a policy (PUT /v1/tenant/policy); the run then goes on by itself.'),
   POLICY_FORBIDS: reasoned((run) => `Publish another policy (PUT /v1/tenant/policy), and the run goes on by itself; or ./n17q end ${run}.`),
+  DELEGATION_ENDED: reasoned((run) => `Whoever it acts for can delegate again (./n17q delegate PERSON --tool NAME), and it goes on by itself; or ./n17q end ${run}.`),
   STORE_SUSPECT: reasoned((run) => `Look at the store with ./n17q doctor; when you trust it, ./n17q resume ${run}.`),
   PROTOCOL_STATE_MISSING: reasoned(fromRecord),
   CONTINUATION_ALTERED: reasoned(fromRecord),
@@ -44,6 +45,7 @@ const WAITS: { readonly [who: string]: (run: string, setup: Setup | null) => str
 };
 const PAUSED: { readonly [code: string]: (run: string) => string } = {
   ASKED: (run) => `./n17q resume ${run} lets it go on.`,
+  WORK_TIME_EXHAUSTED: (run) => `./n17q raise ${run} --minutes N gives it more time, then ./n17q resume ${run}; or ./n17q end ${run}.`,
   PERMITS_UNUSED: (run) => `Find out why nobody uses them (./n17q status, and the logs of the data folder), then ./n17q resume ${run}.`,
   MODEL_FAILING: (run) => `Look at the account (key, endpoint, quota) and at ./n17q show ${run} --events, then ./n17q resume ${run}.`,
   MODEL_FINISHED_ABNORMALLY: (run) => `Read what it said with ./n17q output ${run}, then ./n17q resume ${run} or ./n17q end ${run}.`,
@@ -60,6 +62,6 @@ export const noModel = (setup: Setup | null, who: string): string => `No model a
 
 /** Commands for what the API says a person may ask for; what the command line has no word for is left out. */
 export const COMMANDS: { readonly [operation: string]: string } = {
-  add_input: 'input', add_note: 'note', change_plan: 'plan', pause_run: 'pause', resume_run: 'resume', continue_provider_response: 'continue', end_run: 'end', decide_approval: 'approve, reject', revoke_approval: 'revoke', submit_finding: 'finding',
+  add_input: 'input', add_note: 'note', change_plan: 'plan', pause_run: 'pause', resume_run: 'resume', continue_provider_response: 'continue', end_run: 'end', decide_approval: 'approve, reject', revoke_approval: 'revoke', submit_finding: 'finding', raise_budget: 'raise', migrate_effect: 'migrate-effect', review_source: 'source', erase_run: 'erase',
 };
 export const commandsFor = (operations: readonly string[]): readonly string[] => operations.flatMap((o) => COMMANDS[o] ?? []);

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { N17qClient } from '@n17q/client';
 import type { http } from '@n17q/contracts';
 import { Trouble } from '../trouble.js';
+import { microsOf, minutesOf, wholeOf, type AmountOptions } from './amounts.js';
 import { withRun } from './api.js';
 import { eventsOf } from './events-of.js';
 import { theOne } from './names.js';
@@ -51,6 +52,30 @@ export async function planCommand(name: string, steps: readonly string[], out: O
   for (const s of steps) given('step', s, REASON_CHARS_MAX);
   if (steps.length > STEPS_MAX) throw new Trouble(`A plan has at most ${STEPS_MAX} steps: join some of the ${steps.length}.`, true);
   sayTaken(out, await withRun(name, async (client, run) => ({ run, accepted: await client.changePlan(run, steps) })), 'The plan is replaced.');
+}
+
+export interface RaiseOptions extends AmountOptions { readonly minutes?: string; readonly reason: string }
+export async function raiseCommand(name: string, o: RaiseOptions, out: Output): Promise<void> {
+  given('reason', o.reason, REASON_CHARS_MAX);
+  const amounts = { usd_micros: microsOf('usd', o.usd) ?? 0, tokens: wholeOf('tokens', o.tokens) ?? 0, calls: wholeOf('calls', o.calls) ?? 0 };
+  const wallMs = minutesOf('minutes', o.minutes) ?? 0;
+  if (amounts.usd_micros + amounts.tokens + amounts.calls + wallMs === 0) throw new Trouble('Say by how much: give at least one of --usd, --tokens, --calls and --minutes, more than 0.', true);
+  sayTaken(out, await withRun(name, async (client, run) => ({ run, accepted: await client.raiseBudget(run, { amounts, wallMs, reason: o.reason }) })), 'The gate will judge the raise; what waits for it then goes on.');
+}
+
+export async function migrateEffectCommand(name: string, effect: string, o: { readonly to: string; readonly reason: string }, out: Output): Promise<void> {
+  given('reason', o.reason, REASON_CHARS_MAX);
+  given('tool', o.to, 200);
+  const taken = await withRun(name, async (client, run) => {
+    const id = theOne(effect, (await client.run(run)).unresolved.map((e) => e.effect), 'unresolved effect', `./n17q show ${run} lists them`, 'eff');
+    return { run, accepted: await client.migrateEffect(run, id, { tool: o.to, reason: o.reason }) };
+  });
+  sayTaken(out, taken, `The gate will judge whether the effect is looked at as ${o.to}; nothing is repeated.`);
+}
+
+export async function eraseCommand(name: string, o: { readonly reason: string }, out: Output): Promise<void> {
+  given('reason', o.reason, REASON_CHARS_MAX);
+  sayTaken(out, await withRun(name, async (client, run) => ({ run, accepted: await client.eraseRun(run, o.reason) })), 'The contents of the run are asked to be erased, for ever; its record stays.');
 }
 
 /** What somebody found, from a file: text when it is text, else its bytes. */

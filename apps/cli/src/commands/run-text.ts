@@ -1,6 +1,7 @@
 /** A run as text for a terminal. Everything in it that somebody else wrote passes `plain` or `line`. */
 import type { http } from '@n17q/contracts';
 import { line, plain, table } from '../terminal/plain.js';
+import { restLines, waitLines } from './run-rests.js';
 import { blockedAdvice, commandsFor, pausedAdvice, type Setup } from './advice.js';
 import { amount, count } from './amounts.js';
 
@@ -10,11 +11,12 @@ const plural = (n: number, what: string): string => `${count(n)} ${what}${n === 
 
 function effectLines(run: string, e: http.RunView['effects'][number]): string {
   return [
-    `${e.effect}  ${short(e.tool)} on ${short(e.scope.target)}: ${e.stage}${e.unresolved ? ' (UNRESOLVED)' : ''}, contract ${e.contract.kind}, ${plural(e.attempts.length, 'attempt')}, ${plural(e.looks, 'look')}`,
+    `${e.effect}  ${short(e.tool)} on ${short(e.scope.target)}: ${e.stage}${e.unresolved ? ' (UNRESOLVED)' : ''}, contract ${e.contract.kind}, ${plural(e.attempts.length, 'attempt')}, ${plural(e.looks, 'look')}${e.duplicated > 1 ? `, SEEN ${count(e.duplicated)} TIMES` : ''}${e.migratedTo === null ? '' : `, looked at as ${short(e.migratedTo)}`}${e.evidenceErased ? ', evidence erased' : ''}`,
     ...(e.unresolved ? [`  may do by itself: ${e.allowed.map((a) => short(a)).join(', ') || 'nothing'}`] : []),
     ...(e.prohibited === null ? [] : [`  prohibited: ${short(e.prohibited, 200)}`]),
     ...(e.needsPerson === null ? [] : [`  needs a person: ${short(e.needsPerson, 200)}`]),
     ...(e.stage === 'unknown' ? [`  ./n17q finding ${run} ${e.effect} --happened|--did-not --evidence FILE`] : []),
+    ...(e.needsPerson?.startsWith('MIGRATION_NEEDED') ? [`  ./n17q migrate-effect ${run} ${e.effect} --to TOOL --reason TEXT`] : []),
   ].join('\n');
 }
 
@@ -46,14 +48,16 @@ export function runText(v: http.RunView, setup: Setup | null = null): string {
     `run ${v.run}  ${short(v.title)}`,
     `  ${v.status}${v.ended === null ? '' : ` (${v.ended.how}${v.ended.withUnknowns ? ', WITH UNKNOWN EFFECTS' : ''}: ${short(v.ended.reason, 160)})`}${v.blocked === null && v.paused === null ? `, ${short(v.move.words, 200)}` : ''}`,
     ...standing(v, setup),
+    ...restLines(v).map((l) => `  ${l}`),
     `  revision ${v.revision}, checkpoint ${v.checkpoint === null ? 'none' : `at ${v.checkpoint.cut}`}, retention ${v.retention}, world ${short(v.world)}`,
     ...section('goal', v.goal === null ? [] : [v.goal.text === null ? `(${v.goal.gone ?? 'gone'})` : plain(v.goal.text).slice(0, 2000)]),
     ...section('plan', v.plan.map((step, i) => `${i + 1}. ${short(step, 300)}`)),
     ...section('segments', v.segments.length === 0 ? [] : [table(v.segments.map((s) => [String(s.segment), short(s.route.account), short(s.route.model), plural(s.generations, 'output'), plural(s.effects, 'effect'), s.unknowns === 0 ? 'none unknown' : `${count(s.unknowns)} once unknown`, `${count(s.inputTokens)} + ${count(s.outputTokens)} tokens`]))]),
     ...section(v.unresolved.length > 0 ? 'unresolved effects' : 'effects of the turn', effects.map((e) => effectLines(v.run, e))),
-    ...section('approvals', approvals.map((a) => `${a.approval}  ${a.stage} for ${a.effect}${a.stage === 'requested' ? `\n  ./n17q output ${v.run} ${a.effect} shows what it would do; ./n17q approve|reject ${v.run} ${a.approval}` : ''}`)),
+    ...section('approvals', approvals.map((a) => `${a.approval}  ${a.stage}${a.by === null ? '' : ` by ${short(a.by.id)}`}, until ${a.expiresAt.slice(0, 19)}, for ${a.effect} alone${a.tool === null ? '' : ` (${short(a.tool)} on ${short(a.target ?? '')}, exactly as it stands)`}${a.beside.length === 0 ? '' : `, beside ${a.beside.join(', ')}`}${a.stage === 'requested' ? `\n  ./n17q output ${v.run} ${a.effect} shows what it would do; ./n17q approve|reject ${v.run} ${a.approval}` : ''}`)),
     ...section('findings', v.findings.map((f) => `${f.finding}  ${f.verdict} of ${f.effect}, by ${short(f.by.id)}: ${f.stage}`)),
     ...section('denials', v.denials.map((d) => `at ${d.revision}: ${short(d.reason, 200)} (${short(d.code)})`)),
+    ...section('waits', waitLines(v)),
     ...section('next', v.waits.filter((w) => w.reason !== 'blocked').map(waitLine)),
     ...section('budget', [table([['', 'granted', 'used', 'reserved', 'left'], ...(['usd_micros', 'tokens', 'calls'] as const).map((d) => [d === 'usd_micros' ? 'dollars' : d, amount(d, v.budget.granted[d]), amount(d, v.budget.used[d]), amount(d, v.budget.reserved[d]), amount(d, v.budget.left[d])])])]),
     ...section('you may', commands.length === 0 ? [] : [`${commands.join(', ')}   (./n17q COMMAND ${v.run} …)`]),

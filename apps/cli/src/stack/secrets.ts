@@ -20,12 +20,14 @@ export interface Secrets {
   /** 64 hex digits: the key of the protocol store. */
   readonly continuationKey: string;
   readonly scopeKey: string;
+  /** A file that was made before there was one has none: tools then hand in no receipts by callback. */
+  readonly receiptKey?: string;
 }
 
 const secret = (): string => randomBytes(24).toString('base64url');
 const fresh = (): Secrets => ({
   superuser: secret(), roles: { store: secret(), api: secret(), reader: secret() }, bus: Object.fromEntries(BUS_USERS.map((u) => [u, secret()])) as Secrets['bus'],
-  apiToken: secret(), continuationKey: randomBytes(32).toString('hex'), scopeKey: secret(),
+  apiToken: secret(), continuationKey: randomBytes(32).toString('hex'), scopeKey: secret(), receiptKey: secret(),
 });
 
 /** Undefined when there is none yet. Throws for a file that others may read or that is damaged. */

@@ -131,7 +131,7 @@ class Supervisor {
     const apiPort = settings.apiPort === 0 ? await freePort() : settings.apiPort;
     const site: Site = {
       ...bus, databases, artifactsDir: p.artifacts, scratchDir: p.scratch, credentialsDir: p.credentials, toolCredentialsDir: p.toolCredentials,
-      continuationKey: secrets.continuationKey, scopeKey: secrets.scopeKey, tokensFile: p.tokens, apiPort, compileCacheDir, settings: settings.tuning,
+      continuationKey: secrets.continuationKey, scopeKey: secrets.scopeKey, ...(secrets.receiptKey === undefined ? {} : { receiptKey: secrets.receiptKey }), tokensFile: p.tokens, apiPort, compileCacheDir, settings: settings.tuning,
     };
     if ((await warming) === 'failed') this.o.progress?.('the services could not be compiled ahead; their first start and stop take longer');
     this.say(this.o.mode === 'separate' ? 'starting the services, each as its own process' : 'starting the services in one process');

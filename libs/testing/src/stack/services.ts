@@ -29,6 +29,8 @@ export interface Site {
   /** 64 hex digits. */
   readonly continuationKey: string;
   readonly scopeKey: string;
+  /** Behind the capabilities under which tools hand in receipts; absent: none is handed out. */
+  readonly receiptKey?: string;
   /** JSON: [{token, tenant, person}]. */
   readonly tokensFile: string;
   /** 0: the system chooses. */
@@ -43,14 +45,16 @@ export interface Site {
 export const serviceProgram = (service: ServiceName, which: 'main' | 'index'): string =>
   fileURLToPath(new URL(`../../../../apps/${service}/dist/${which}.js`, import.meta.url));
 
+const receipts = (s: Site): Readonly<Record<string, string>> => (s.receiptKey === undefined ? {} : { N17Q_RECEIPT_KEY: s.receiptKey });
+
 const OWN: { readonly [S in ServiceName]: (s: Site) => Readonly<Record<string, string>> } = {
   'event-store': (s) => ({ N17Q_DATABASE_URL: s.databases.store }),
   'checkpoint-sealer': (s) => ({ N17Q_ARTIFACTS_DIR: s.artifactsDir }),
   'context-compiler': (s) => ({ N17Q_ARTIFACTS_DIR: s.artifactsDir }),
   'policy-gate': () => ({}),
-  'effect-reconciler': (s) => ({ N17Q_ARTIFACTS_DIR: s.artifactsDir, N17Q_SCRATCH_DIR: s.scratchDir, N17Q_SCOPE_KEY: s.scopeKey, N17Q_TOOL_CREDENTIALS_DIR: s.toolCredentialsDir, N17Q_ALLOW_TOOL_SERVERS: '1' }),
+  'effect-reconciler': (s) => ({ N17Q_ARTIFACTS_DIR: s.artifactsDir, N17Q_SCRATCH_DIR: s.scratchDir, N17Q_SCOPE_KEY: s.scopeKey, N17Q_TOOL_CREDENTIALS_DIR: s.toolCredentialsDir, N17Q_ALLOW_TOOL_SERVERS: '1', ...receipts(s), ...(s.receiptKey === undefined || s.apiPort === 0 ? {} : { N17Q_RECEIPT_URL: `http://127.0.0.1:${s.apiPort}/v1/receipts` }) }),
   'provider-gateway': (s) => ({ N17Q_ARTIFACTS_DIR: s.artifactsDir, N17Q_CREDENTIALS_DIR: s.credentialsDir, N17Q_CONTINUATION_KEY: s.continuationKey }),
-  api: (s) => ({ N17Q_API_DATABASE_URL: s.databases.api, N17Q_ALLOW_LOCAL_REPOS: '1', N17Q_ARTIFACTS_DIR: s.artifactsDir, N17Q_SCRATCH_DIR: s.scratchDir, N17Q_API_TOKENS_FILE: s.tokensFile, N17Q_API_HOST: '127.0.0.1', N17Q_API_PORT: String(s.apiPort) }),
+  api: (s) => ({ N17Q_API_DATABASE_URL: s.databases.api, N17Q_ALLOW_LOCAL_REPOS: '1', N17Q_ARTIFACTS_DIR: s.artifactsDir, N17Q_SCRATCH_DIR: s.scratchDir, N17Q_API_TOKENS_FILE: s.tokensFile, N17Q_API_HOST: '127.0.0.1', N17Q_API_PORT: String(s.apiPort), ...receipts(s) }),
 };
 
 export const settingsOf = (service: ServiceName, s: Site): Readonly<Record<string, string>> => ({

@@ -87,7 +87,7 @@ async function siteIn(sandbox: Sandbox, passwords: Record<BusUser, string>, apiT
   writeFileSync(tokensFile, JSON.stringify([{ token: apiToken, tenant: o.tenant ?? 'acme', person: 'operator' }]), { mode: 0o600 });
   return {
     natsUrl: sandbox.nats.url, busPasswords: passwords, databases, artifactsDir: dir('artifacts'), scratchDir: dir('scratch'), credentialsDir, toolCredentialsDir: dir('tool-credentials'),
-    continuationKey: randomBytes(32).toString('hex'), scopeKey: secret(), tokensFile, apiPort: await freePort(), compileCacheDir: fileURLToPath(new URL('../../../../.data/cache/node', import.meta.url)),
+    continuationKey: randomBytes(32).toString('hex'), scopeKey: secret(), receiptKey: secret(), tokensFile, apiPort: await freePort(), compileCacheDir: fileURLToPath(new URL('../../../../.data/cache/node', import.meta.url)),
     settings: { N17Q_SWEEP_MS: String(o.sweepMs ?? 250), N17Q_SWEEP_OLDER_MS: '0', N17Q_LOG_LEVEL: 'info', ...o.settings },
   };
 }

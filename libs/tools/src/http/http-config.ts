@@ -23,6 +23,8 @@ export const HttpToolConfig = z.strictObject({
   }).optional(),
   /** Answers after which it is certain that nothing happened. */
   finalRefusals: z.array(z.int().min(400).max(499).refine((s) => !NEVER_FINAL.includes(s), 'this status never says that nothing happened')).default([]),
+  /** The header in which the service is told where, and under which capability, it may hand in a receipt for this call later. */
+  receipt: z.strictObject({ header: z.string().regex(/^[A-Za-z0-9-]+$/) }).optional(),
   /** Names the headers to add; resolved by the process that dispatches, never stored. */
   credential: z.string().optional(),
 });

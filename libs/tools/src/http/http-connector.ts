@@ -15,6 +15,7 @@ import type { Json } from '@n17q/domain';
 import { httpOnce, type OnceOutcome } from '@n17q/platform';
 import { boundedText } from '../bounded-text.js';
 import type { Connector, ConnectorOutcome, DispatchRequest, LookOutcome, QueryRequest } from '../connector.js';
+import { receiptHeader } from '../receipt-capability.js';
 import { HttpToolConfig, type CredentialHeaders } from './http-config.js';
 
 type Answered = Extract<OnceOutcome, { kind: 'answered' }>;
@@ -40,9 +41,11 @@ export class HttpConnector implements Connector {
     if (headers === undefined) return { kind: 'not-sent', cause: 'CREDENTIAL_UNAVAILABLE' };
     const guarded = this.#guarded(request.args);
     if (guarded === undefined) return { kind: 'not-sent', cause: 'PRECONDITION_MISSING' }; // keeps H5
+    const receipt = this.#receipt(request);
+    if (receipt === undefined) return { kind: 'not-sent', cause: 'RECEIPTS_OFF: the mapping wants a receipt by callback, and this reconciler has no N17Q_RECEIPT_KEY and N17Q_RECEIPT_URL' };
     const outcome = await httpOnce({
       method, url,
-      headers: { ...headers, accept: 'application/json', ...(keyHeader ? { [keyHeader]: request.idempotencyKey } : {}), ...guarded.headers, ...(method === 'GET' ? {} : { 'content-type': 'application/json' }) },
+      headers: { ...headers, ...receipt, accept: 'application/json', ...(keyHeader ? { [keyHeader]: request.idempotencyKey } : {}), ...guarded.headers, ...(method === 'GET' ? {} : { 'content-type': 'application/json' }) },
       ...(method === 'GET' ? {} : { body: JSON.stringify(guarded.body) }),
       connectTimeoutMs: request.timeoutMs,
       timeoutMs: request.timeoutMs,
@@ -92,6 +95,13 @@ export class HttpConnector implements Connector {
     } catch {
       return undefined; // said to the caller as CREDENTIAL_UNAVAILABLE; the message could name a secret
     }
+  }
+
+  /** Undefined: the mapping names a header for it, and there is nothing to put into it. */
+  #receipt(request: DispatchRequest): Readonly<Record<string, string>> | undefined {
+    const header = this.#config.receipt?.header;
+    if (header === undefined) return {};
+    return request.receiptTo === undefined ? undefined : { [header]: receiptHeader(request.receiptTo) };
   }
 
   /** The arguments without the one that is a precondition, and that one as its header. Undefined when there is nothing to compare with. */

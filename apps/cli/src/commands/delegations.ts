@@ -1,0 +1,37 @@
+/** Who may act for whom. Whose token asks is whose delegation it is. */
+import { line, table } from '../terminal/plain.js';
+import { Trouble } from '../trouble.js';
+import { ownReach, said } from './api.js';
+import { theOne } from './names.js';
+import type { Output } from './output.js';
+import { given } from './words-given.js';
+
+/** The moment that is meant, as the API takes it. */
+export function momentOf(text: string): string {
+  const ms = /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/u.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(ms)) throw new Trouble(`--until is a day or a time with its zone, such as 2030-01-31 or 2030-01-31T18:00:00Z, not "${line(text, 40)}".`, true);
+  return new Date(ms).toISOString();
+}
+
+export async function delegateCommand(person: string, o: { readonly tool: readonly string[]; readonly until?: string }, out: Output): Promise<void> {
+  given('person', person, 200);
+  for (const t of o.tool) given('tool', t, 200);
+  const until = o.until === undefined ? undefined : momentOf(o.until);
+  const made = await said(() => ownReach().client.delegate({ to: person, tools: [...o.tool], ...(until === undefined ? {} : { until }) }));
+  out.answer(made, () => `${line(person)} may act for you${o.tool.includes('*') ? '' : ` with ${o.tool.map((t) => line(t)).join(', ')}`}${until === undefined ? '' : ` until ${until}`}. ./n17q undelegate ${made.delegation} takes it back.`);
+}
+
+export async function delegationsCommand(out: Output): Promise<void> {
+  const view = await said(() => ownReach().client.delegations());
+  out.answer(view, () => (view.delegations.length === 0 ? 'Nobody acts for anybody else: ./n17q delegate PERSON --tool NAME lets somebody act for you.'
+    : table([['DELEGATION', 'FROM', 'TO', 'TOOLS', 'UNTIL', ''], ...view.delegations.map((d) => [d.delegation, line(d.from, 40), line(d.to, 40), line(d.tools.join(', '), 80), d.until === null ? 'taken back' : d.until.slice(0, 19), d.stands ? '' : 'is over'])])));
+}
+
+export async function undelegateCommand(delegation: string, out: Output): Promise<void> {
+  const done = await said(async () => {
+    const { client } = ownReach();
+    const only = theOne(delegation, (await client.delegations()).delegations.map((d) => d.delegation), 'delegation', './n17q delegations lists them', 'delegation');
+    return { only, published: await client.takeBackDelegation(only) };
+  });
+  out.answer({ ...done.published, delegation: done.only }, () => `${done.only} is taken back: what rests on it is judged again.`);
+}
