@@ -37,9 +37,9 @@ describe('who may ask', () => {
     const input = await stack.call('POST', `/v1/runs/${run}/inputs`, { body: { text: 'for acme only' } });
     expect(input.status).toBe(202);
     const goal = (await view(run)).goal?.ref.commitment ?? '';
-    const paths = http.HTTP_ROUTES.filter((r) => r.path.includes('{run}')).map((r) => ({ method: r.method.toUpperCase(), path: r.path.replace('{commitment}', goal).replace('{approval}', 'a').replace('{effect}', 'e') }));
+    const paths = http.HTTP_ROUTES.filter((r) => r.path.includes('{run}')).map((r) => ({ method: r.method.toUpperCase(), path: r.path.replace('{commitment}', goal).replace('{approval}', 'a').replace('{effect}', 'e').replace('{source}', 's') }));
     expect(paths.length).toBeGreaterThan(14);
-    const bodies: Record<string, unknown> = { inputs: { text: 'x' }, notes: { text: 'x' }, plan: { steps: [] }, finding: { verdict: 'happened', evidence: 'x' }, receipt: { receipt: {}, from: 'x' }, 'approvals/a': { decision: 'approved', subject: 'a'.repeat(64) } };
+    const bodies: Record<string, unknown> = { inputs: { text: 'x' }, notes: { text: 'x' }, plan: { steps: [] }, finding: { verdict: 'happened', evidence: 'x' }, receipt: { receipt: {}, from: 'x' }, migration: { tool: 'x', reason: 'x' }, raise: { amounts: { calls: 1 }, reason: 'x' }, review: { decision: 'approved' }, 'approvals/a': { decision: 'approved', subject: 'a'.repeat(64) } };
     for (const { method, path } of paths) {
       const body = method === 'GET' ? undefined : (Object.entries(bodies).find(([k]) => path.endsWith(k))?.[1] ?? { reason: 'x' });
       const theirs = await stack.call(method, path.replace('{run}', run), { as: 'eve', ...(body === undefined ? {} : { body }) });

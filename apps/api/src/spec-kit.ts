@@ -3,8 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { canonical, contentOf, digestOf, sha256, type ContentUpload } from '@n17q/contracts';
+import { cutOf, fact, judge, NOTHING, type Amounts, type ContentRef, type EffectContract, type Fact, type Permit, type RunId, type RunState, type ServiceName } from '@n17q/domain';
 import { connectBus, natsConfig, provision, BUS_USERS, type Bus, type BusUser } from '@n17q/bus';
-import { migrate, roles } from '@n17q/event-log';
+import { BusStore, migrate, roles, ServiceLog, type Decision } from '@n17q/event-log';
 import { migrateApi, start, type ApiRunning } from './index.js';
 
 export const secret = (): string => randomBytes(24).toString('base64url');
@@ -82,4 +85,71 @@ export async function openStack(servers: Servers, passwords: Record<BusUser, str
       await Promise.all(buses.map((b) => b.close(1_000)));
     },
   };
+}
+
+/** The other services' own users, who write what they would write; the gate's words come from its own judgement. */
+export interface Relay {
+  state(run: string): Promise<RunState>;
+  by(service: ServiceName, run: string, facts: readonly Fact[], more?: Partial<Decision>): Promise<void>;
+  seal(run: string): Promise<void>;
+  /** What the gate says about the run now, appended. */
+  judged(run: string): Promise<readonly Fact[]>;
+  /** One turn up to an effect that is permitted, with an attempt under way. */
+  attempt(run: string, o?: { readonly tool?: string; readonly contract?: EffectContract; readonly mapping?: { readonly registryRevision: number; readonly mappingRevision: number; readonly server: string; readonly schemaDigest: string }; readonly reserve?: Amounts }): Promise<{ readonly effect: string; readonly attempt: string; readonly continuation: ContentRef }>;
+}
+
+export const SECRET_BYTES = 'opaque-continuation-bytes-of-a-provider';
+export async function openRelay(stack: Stack, tenant: string): Promise<Relay> {
+  const logs = new Map<ServiceName, ServiceLog>();
+  for (const s of ['checkpoint-sealer', 'context-compiler', 'policy-gate', 'provider-gateway', 'effect-reconciler'] as const) logs.set(s, new ServiceLog(new BusStore(await stack.bus(s), s), null));
+  const log = (s: ServiceName): ServiceLog => logs.get(s) as ServiceLog;
+  const state = (run: string): Promise<RunState> => log('policy-gate').state(tenant, run as RunId);
+  const by: Relay['by'] = async (service, run, facts, more = {}) => {
+    const o = await log(service).append(await log(service).state(tenant, run as RunId), { facts, ...more });
+    if (o.kind !== 'appended') throw new Error(`${service}: ${JSON.stringify(o)}`);
+  };
+  const seal: Relay['seal'] = async (run) => {
+    const s = await log('checkpoint-sealer').state(tenant, run as RunId);
+    if (s.boundary.length === 0) return;
+    const manifest = canonical(cutOf(s, canonical, sha256).manifest);
+    const checkpoint = randomUUID();
+    await by('checkpoint-sealer', run, [fact('checkpoint.sealed', { checkpoint, version: 1, cut: s.revision, boundaries: s.boundary, manifest: sha256(manifest), previous: s.checkpoint?.checkpoint ?? null })], { checkpoint: { checkpoint, manifest } });
+  };
+  const judged: Relay['judged'] = async (run) => {
+    await seal(run);
+    const view = await log('policy-gate').view(tenant, run as RunId);
+    const facts = judge({ ...view, args: new Map(), hooked: new Map() }, { id: (kind) => `${kind}-${randomUUID()}`, digest: digestOf, rules: () => ({ kind: 'allow', by: ['allow'], reasons: [] }) });
+    if (facts.length > 0) await by('policy-gate', run, facts);
+    await seal(run);
+    return facts;
+  };
+  const permit = async (run: string, subject: string): Promise<Permit> => {
+    const v = await log('policy-gate').view(tenant, run as RunId);
+    const t = v.tenant;
+    return { permit: randomUUID(), subject, seenRevision: v.state.revision, tenant: { policy: t.policy?.revision ?? 0, registry: t.registry?.revision ?? 0, profiles: t.profiles?.revision ?? 0, roles: t.roles?.revision ?? 0 }, expiresAt: Date.now() + 60_000, world: { kind: 'real' }, grounds: { revision: v.state.revision, at: v.now, by: ['by-hand'], met: [] } };
+  };
+  const attempt: Relay['attempt'] = async (run, o = {}) => {
+    const n = randomUUID().slice(0, 8);
+    const [g, tool] = [`g-${n}`, o.tool ?? 'file_ticket'];
+    const route = { account: 'a', provider: 'p', adapter: 'x', model: 'm' };
+    const text = (t: string, cls: Parameters<typeof contentOf>[1]): ContentUpload => contentOf(t, cls);
+    const [system, tools, entry, manifest] = [text('s', 'context'), text('t', 'context'), text('e', 'context'), text('m', 'manifest')];
+    const subject = digestOf(`context ${n}`);
+    await seal(run);
+    await by('context-compiler', run, [fact('context.compiled', { generation: g, form: 'first', route, lineage: `l-${n}`, opensLineage: true, because: 'first', system: system.ref, tools: tools.ref, entry: entry.ref, manifest: manifest.ref, subject, continuations: [], checkpoint: null, tokensMax: { input: 1, output: 1 }, compiler: 1 })], { contents: [system, tools, entry, manifest] });
+    await by('policy-gate', run, [fact('budget.reserved', { reservation: `rg-${n}`, for: 'generation', amounts: NOTHING, drawn: NOTHING }), fact('generation.permitted', { generation: g, reservation: `rg-${n}`, ...(await permit(run, subject)) })]);
+    await seal(run);
+    const segment = (await state(run)).segment;
+    await by('provider-gateway', run, [...(segment === 0 ? [fact('segment.started', { segment: 1, from: null, to: route, reason: 'the run begins', checkpoint: null, manifest: manifest.ref })] : []), fact('generation.started', { generation: g, attempt: `ga-${n}`, owner: 'o', permit: (await state(run)).generation?.permit?.permit ?? '', form: 'first', wire: digestOf('w'), wirePrefix: { bytes: 1, digest: digestOf('w') }, leaseMs: 60_000 })]);
+    const [output, args, sealed] = [text('{"parts":[]}', 'model-output'), text('{"title":"x"}', 'tool-arguments'), text(SECRET_BYTES, 'continuation')];
+    await by('provider-gateway', run, [fact('generation.accepted', { generation: g, attempt: `ga-${n}`, output: output.ref, finish: 'stop', calls: [{ call: `c-${n}`, tool, args: args.ref }], continuations: [{ handle: `h-${n}`, partIndex: 0, placement: 'side', sealed: sealed.ref, exact: digestOf('x') }], recoverable: 'exact', why: '', usage: { native: {} }, spent: null })], { contents: [output, args, sealed] });
+    await seal(run);
+    const [effect, intent, amounts] = [`eff-${n}`, digestOf(`intent ${n}`), o.reserve ?? NOTHING];
+    await by('effect-reconciler', run, [fact('effect.intended', { effect, call: `c-${n}`, generation: g, tool, mapping: o.mapping ?? { registryRevision: 1, mappingRevision: 1, server: 'tickets', schemaDigest: digestOf('schema') }, contract: o.contract ?? { kind: 'neither' }, scope: { target: 'tickets', fields: { run: digestOf(run) } }, args: args.ref, subject: intent, key: `k-${n}`, world: { kind: 'real' }, amounts, dataClass: 'internal' })]);
+    await by('policy-gate', run, [fact('budget.reserved', { reservation: `re-${n}`, for: 'effect', amounts, drawn: amounts }), fact('effect.permitted', { effect, attemptNumber: 1, siblings: [], reservation: `re-${n}`, approval: null, ...(await permit(run, intent)) })]);
+    await seal(run);
+    await by('effect-reconciler', run, [fact('effect.attempt-started', { effect, attempt: `a-${n}`, attemptNumber: 1, owner: 'o', permit: (await state(run)).effects[effect]?.permit?.permit ?? '', leaseMs: 60_000, dispatchBy: Date.now() + 5_000 })]);
+    return { effect, attempt: `a-${n}`, continuation: sealed.ref };
+  };
+  return { state, by, seal, judged, attempt };
 }

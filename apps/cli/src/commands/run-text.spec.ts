@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { http } from '@n17q/contracts';
-import { amount, dollars, size } from './amounts.js';
+import { amount, dollars, microsOf, minutesOf, size, wholeOf } from './amounts.js';
+import { decisionText } from './decisions.js';
+import { momentOf } from './delegations.js';
 import { COMMANDS, commandsFor } from './advice.js';
 import { hasResponse } from './asks.js';
 import { runsTable, runText } from './run-text.js';
@@ -12,8 +14,8 @@ import { program } from '../program.js';
 const zero = { usd_micros: 0, tokens: 0, calls: 0 };
 const setup = { providers: '/d/providers.json', credentials: '/d/keys' };
 const view: http.RunView = {
-  run: 'r1', revision: 4, title: 'T', status: 'active', goal: null, retention: 'standard', world: 'real', constraints: [], tools: [], plan: [], move: { move: 'nobody', words: 'a person: the run waits for an input' }, waits: [], actions: [],
-  ended: null, paused: null, blocked: null, failures: { count: 0, retryAt: null, lastCode: null }, requests: [], route: null, segment: { number: 0, route: null }, segments: [], generation: null, unresolved: [], effects: [], approvals: [], findings: [], denials: [], denialsOmitted: 0,
+  run: 'r1', revision: 4, title: 'T', status: 'active', goal: null, retention: 'standard', world: 'real', constraints: [], tools: [], plan: [], move: { move: 'nobody', words: 'a person: the run waits for an input' }, waits: [], schedule: [], requester: null, onBehalfOf: null, work: { spentMs: 0, limitMs: null, atWork: false, endsAt: null }, lookFirst: [], sources: { known: 0, omitted: 0, gaps: [] }, raises: [], migrations: [], validations: [], workspaceChanges: [], evidenceErased: false, erasure: null, actions: [],
+  ended: null, paused: null, blocked: null, failures: { count: 0, max: 5, retryAt: null, lastCode: null }, requests: [], route: null, segment: { number: 0, route: null }, segments: [], generation: null, unresolved: [], effects: [], approvals: [], findings: [], denials: [], denialsOmitted: 0,
   budget: { granted: { usd_micros: 1_500_000, tokens: 500_000, calls: 100 }, drawn: zero, used: { usd_micros: 54, tokens: 21_004, calls: 8 }, reserved: zero, left: zero, overrun: zero, exhausted: null },
   checkpoint: null, workspace: null, counts: { generations: 0, lineages: 0, inputsWaiting: 0, openCalls: 0, historyOmitted: 0, duplicates: 0, contradictions: 0 },
 };
@@ -58,11 +60,43 @@ describe('a run on a terminal', () => {
   it('offers only commands that there are, under their own names', () => {
     const there = new Set(program().commands.map((c) => c.name()));
     for (const commands of Object.values(COMMANDS)) for (const c of commands.split(', ')) expect([c, there.has(c)]).toEqual([c, true]);
+    expect(there.has('migrate')).toBe(true); // the database's, not an effect's
     expect(commandsFor(['add_note', 'deliver_receipt', 'change_plan'])).toEqual(['note', 'plan']);
     expect(text({ actions: ['add_note', 'end_run'] })).toContain('note, end   (./n17q COMMAND r1 …)');
   });
   it('lets nothing of the run move the cursor', () => {
     expect(text({ title: 'a\u001b[2Jb', plan: ['x\u009b1A'], denials: [{ revision: 1, of: 'g', code: 'C', reason: 'r\u202e' }] })).not.toMatch(/[\u001b\u009b\u202e]/u); // eslint-disable-line no-control-regex
+  });
+  it('[SCH-1] says of each wait what for, who brings it, when, what is reserved, what ends it early and what bounds it', () => {
+    const wait = { intent: 'ask a model again', of: '', owner: 'context-compiler', at: '2030-01-31T10:11:12.000Z', clock: 'store', reservation: 'r', reserved: { usd_micros: 20_000, tokens: 5, calls: 1 }, endsEarly: ['the run is paused', 'the run ends'], bound: '5 failures in a row, then a person' };
+    expect(text({ schedule: [wait, { ...wait, owner: 'person', at: null, reserved: null, reservation: null, endsEarly: [], bound: 'none: it waits for a person' }] })).toContain('waits:\n  to ask a model again: context-compiler, 2030-01-31T10:11:12Z, $0.02 reserved; earlier if the run is paused, or the run ends; bound: 5 failures in a row, then a person\n  to ask a model again: a person; bound: none');
+    expect(text({ failures: { count: 2, max: 5, retryAt: '2030-01-31T10:11:12.000Z', lastCode: 'RATE_LIMITED' } })).toContain('the model gave no output: try 2 of 5 failed (RATE_LIMITED), the next not before 10:11:12');
+  });
+  it('[SRC-2] [POL-1] [BUD-1] [WSP-1] [EFF-8] says for whom it acts, how long it may, what is missing, what was tested on which state, and what was erased', () => {
+    const person = { kind: 'person' as const, id: 'ada' };
+    const ref = { commitment: `c1.${'0'.repeat(64)}`, bytes: 1, class: 'tool-result' as const, media: 'text/plain' };
+    const tested = { effect: 'e', tool: 'run_tests', tree: 't', ofPresentTree: false, ok: false, text: ref, revision: 3 };
+    const said = text({
+      onBehalfOf: 'bob', requester: person, work: { spentMs: 90_000, limitMs: 600_000, atWork: true, endsAt: '2030-01-31T10:11:12.000Z' }, sources: { known: 2, omitted: 0, gaps: [{ source: 's', identity: 'page plan', why: 'NOT_RETRIEVED' }] }, validations: [tested],
+      raises: [{ raise: 'x', amounts: { usd_micros: 1_500_000, tokens: 0, calls: 3 }, wallMs: 60_000, by: person }], erasure: { reason: 'asked for', by: person }, evidenceErased: true,
+    });
+    for (const words of ['on behalf of bob, by ada under a delegation', 'at work for 90 s of 10 min, until 10:11:12', 'missing source: page plan (NOT_RETRIEVED); nothing consequential begins before it was retrieved again', 'run_tests FAILED, on an earlier state of the workspace', 'a raise of $1.50, 3 calls, 60 s', 'to be erased: asked for', 'never repeated']) expect(said).toContain(words);
+    expect(text({ validations: [{ ...tested, ok: true, ofPresentTree: true }] })).toContain('run_tests succeeded, on the workspace as it is');
+  });
+  it('[APP-1] says of an approval by whom, until when, and what it covers', () => {
+    expect(text({ approvals: [{ approval: 'ap-1', effect: 'e-1', subject: 's', stage: 'approved', by: { kind: 'person', id: 'ada' }, expiresAt: '2030-01-31T10:11:12.000Z', tool: 'pay', target: 'bank', beside: ['e-0'] }] })).toContain('ap-1  approved by ada, until 2030-01-31T10:11:12, for e-1 alone (pay on bank, exactly as it stands), beside e-0');
+  });
+  it('[POL-3] says of a decision what it was about, in which words, by which rules and on which revisions', () => {
+    const said = decisionText({ revision: 9, at: '2030-01-31T10:11:12.000Z', decision: 'effect.denied', about: { kind: 'effect', id: 'e-1', tool: 'pay' }, code: 'POLICY_FORBIDS', words: ['not here\u001b[2J'], rules: ['no-pay'], hook: null, met: [{ effect: 'e-0', tool: 'pay', run: 'r-0', stage: 'unknown' }], rests: { run: 8, policy: 2, registry: 1, profiles: 1, roles: 3, judgedAt: null }, by: null });
+    expect(said).toBe('9  2030-01-31T10:11:12Z  effect.denied: effect e-1 (pay)\n  not here<1b>[2J (POLICY_FORBIDS)\n  met e-0 (pay) of run r-0: unknown\n  rules: no-pay\n  rests on run 8, policy 2, registry 1, profiles 1, roles 3');
+  });
+  it('[BUD-1] takes amounts as people write them, and refuses what is none', () => {
+    expect([microsOf('usd', '1.50'), microsOf('usd', '$2'), microsOf('usd', '0.000001'), microsOf('usd', undefined), wholeOf('calls', '12'), minutesOf('minutes', '1.5')]).toEqual([1_500_000, 2_000_000, 1, undefined, 12, 90_000]);
+    for (const wrong of ['', '-1', '1,50', '1.1234567', '1e3', 'NaN', '9999999']) expect(() => microsOf('usd', wrong)).toThrow('--usd is an amount of dollars');
+    for (const wrong of ['', '-1', '1.5', '1e3', '99999999999999']) expect(() => wholeOf('calls', wrong)).toThrow('--calls is a whole number');
+    for (const wrong of ['', '-1', '1:30', '999999']) expect(() => minutesOf('minutes', wrong)).toThrow('--minutes is a number of minutes');
+    expect([momentOf('2030-01-31'), momentOf('2030-01-31T18:00:00+02:00')]).toEqual(['2030-01-31T00:00:00.000Z', '2030-01-31T16:00:00.000Z']);
+    for (const wrong of ['tomorrow', '2030-13-01', '31.1.2030', '2030-01-31T18:00']) expect(() => momentOf(wrong)).toThrow('--until is a day or a time');
   });
   it('lists whom each run waits for', () => {
     const row = { run: 'r1', title: 'T', status: 'active', move: 'a model account', segment: 0, model: null, unresolved: 0, revision: 4, createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z', tenant: 'local' };

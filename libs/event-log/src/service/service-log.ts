@@ -166,6 +166,8 @@ export class ServiceLog {
     const run = runOf(stream) ?? '';
     const base = known ?? (page.snapshot === null ? emptyRun(tenant, run) : (JSON.parse(page.snapshot.state) as RunState));
     const state = fold(base, page.tail as readonly EventEnvelope[]);
+    // what was erased must not be read out of memory either: the store alone knows from here on
+    if ((state.contentErased && !base.contentErased) || (state !== base && state.status === 'ended' && state.retention === 'metadata-only')) this.bodies.clear();
     this.states.set(`${tenant} ${run}`, state);
     return state;
   }
