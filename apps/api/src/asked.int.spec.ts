@@ -168,7 +168,7 @@ describe('erasure', () => {
     expect((await stack.call('POST', `/v1/runs/${run}/erasure`, { body: { reason: 'asked for' } })).status).toBe(202);
     expect((await stack.call('POST', `/v1/runs/${run}/erasure`, { body: { reason: 'again' } })).body['detail']).toMatch(/asked for already/u);
     expect((await view(run)).erasure).toMatchObject({ reason: 'asked for', by: { id: 'ada' } });
-    const { commitment } = (await view(run)).goal?.ref as { commitment: string };
+    const commitment = (await view(run)).goal?.ref.commitment ?? '';
     await relay.seal(run);
     await relay.by('checkpoint-sealer', run, [fact('content.erased', { reason: 'asked for', by: { kind: 'person', id: 'ada' }, unresolved: [effect] })]);
     await relay.seal(run);

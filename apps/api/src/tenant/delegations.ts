@@ -7,7 +7,7 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { http } from '@n17q/contracts';
-import { delegationOf, fact, type Delegation, type RolesDocument } from '@n17q/domain';
+import { delegationOf, type Delegation, type RolesDocument } from '@n17q/domain';
 import type { Asking } from '../http/caller.js';
 import { Problem } from '../http/problem.js';
 import { idFrom } from '../requests/run-log.js';

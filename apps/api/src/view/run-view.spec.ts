@@ -51,6 +51,26 @@ describe('a run for a person', () => {
     expect([v.blocked, v.paused]).toEqual([null, null]);
   });
 
+  it('[WSP-1] shows which command was run on which state of the workspace, and what changed it', () => {
+    const tree = { ...ref, commitment: `c1.${'1'.repeat(64)}` };
+    const ran = (t: string | null) => ({ effect: 'a', tool: 'run_tests', tree: t, ok: true, text: ref, revision: 2 });
+    const v = runViewOf({ ...base, workspace: { base: 'b', tree }, validations: [ran('c1.old'), ran(tree.commitment), ran(null)], workspaceChanges: [{ effect: 'a', tree: tree.commitment, summary: 'one file' }] }, null, NOW);
+    expect(http.runView.safeParse(v).error).toBeUndefined();
+    expect([v.validations.map((x) => x.ofPresentTree), v.workspaceChanges]).toEqual([[false, true, false], [{ effect: 'a', tree: tree.commitment, summary: 'one file' }]]);
+  });
+
+  it('[BUD-1] shows the time at work as it runs on, and its end', () => {
+    const clock = { limitMs: 10_000, spentMs: 4_000, since: NOW };
+    expect(runViewOf({ ...base, clock }, null, NOW + 1_000).work).toEqual({ spentMs: 5_000, limitMs: 10_000, atWork: true, endsAt: new Date(NOW + 6_000).toISOString() });
+    expect(runViewOf({ ...base, clock: { ...clock, since: null } }, null, NOW + 1_000).work).toEqual({ spentMs: 4_000, limitMs: 10_000, atWork: false, endsAt: null });
+  });
+
+  it('[RES-1] [SRC-2] shows what is looked at first after a resume, and which required sources are missing', () => {
+    const source = { source: 's', identity: 'page', effect: 'a', tool: 'read', retrievedAt: NOW, content: null, excerpt: ref, required: true, replay: 'live' as const, gap: 'NOT_RETRIEVED: cut', review: 'unreviewed' as const, reviewedBy: null };
+    const v = runViewOf({ ...base, lookFirst: ['a'], sources: [source, { ...source, source: 't', identity: 'other', required: false }] }, null, NOW);
+    expect([v.lookFirst, v.sources]).toEqual([['a'], { known: 2, omitted: 0, gaps: [{ source: 's', identity: 'page', why: 'NOT_RETRIEVED: cut' }] }]);
+  });
+
   it('says in words whose move it is, and what a person can do', () => {
     const approval: Approval = { approval: 'ap', effect: 'a', subject: 's', stage: 'requested', by: null, beside: [], expiresAt: NOW };
     const cases: [Partial<RunState>, string, readonly string[], readonly string[]][] = [
