@@ -10,6 +10,8 @@ import type { Prng } from './prng.js';
 import type { Owner, Scheduler } from './scheduler.js';
 
 export const PIECE_MARK = 'OPAQUE~';
+/** In a response's id: the provider holds that nothing of this conversation is open any more. It knows nothing of the world. */
+export const REMEMBERS = '-nothing-is-open';
 export const PROFILE: CapabilityProfile = { contextTokens: 1_000_000, outputTokensMax: 8192, toolCalls: true, structuredOutput: true, nativeContinuation: false, opaqueRequired: 'current-turn', storesContent: false };
 
 export type ModelMode = 'ok' | 'loses-request' | 'loses-reply' | 'busy' | 'refuses' | 'not-sent' | 'late' | 'cut';
@@ -73,7 +75,7 @@ export class Model {
       this.ledger.issued.set(sig, { account: r.account, model: r.model, before: prefixOf(r.wire), parts: bare(parts) });
       (parts[at] as { sig?: string }).sig = sig;
     }
-    const whole = answered(200, { parts, finish: out.finish, usage: { input: Math.ceil(r.wire.length / 4), output: 20 }, id: `resp-${this.turns}` });
+    const whole = answered(200, { parts, finish: out.finish, usage: { input: Math.ceil(r.wire.length / 4), output: 20 }, id: `resp-${this.turns}${this.rng.chance(0.3) ? REMEMBERS : ''}` });
     return r.mode === 'cut' ? { kind: 'cut', cause: 'RESPONSE_CUT', status: 200, partial: Buffer.alloc(0) } : whole;
   }
 

@@ -9,41 +9,51 @@ import { ServiceLog, type StoreAccess } from '@n17q/event-log';
 import type { Prng } from './prng.js';
 import type { Owner, Scheduler } from './scheduler.js';
 import type { SimulatedStore } from './store.js';
-import { ALLOW, ASKS, FORBIDS, policy, profiles, registry, TENANT, TOOLS } from './tenant.js';
+import { MEANINGS, OTHERWISE, policy, profiles, registry, ROLES, roles, TENANT, type Meaning, type RegistryChange } from './tenant.js';
 import type { World } from './world.js';
 
 const OLGA: Actor = { kind: 'person', id: 'olga' };
 const IVAN: Actor = { kind: 'person', id: 'ivan' };
+const MARA: Actor = { kind: 'person', id: 'mara' };
+/** What a person was told to have been taken in. */
+export interface Decided { readonly run: RunId; readonly approval: string; readonly decision: 'approved' | 'rejected' | 'revoked'; readonly by: string }
 
 export class People {
   private readonly owner: Owner = { name: 'api', alive: true };
   private readonly access: StoreAccess;
   private readonly log: ServiceLog;
   readonly runs: RunId[] = [];
-  private removed: readonly string[] = [];
+  /** By the event's id, what is meant by a policy. */
+  readonly meanings = new Map<string, Meaning>();
+  readonly decided: Decided[] = [];
+  private changed: RegistryChange = { without: [], otherwise: {} };
   private accounts: readonly string[] = ['first', 'second'];
 
-  constructor(private readonly sched: Scheduler, private readonly store: SimulatedStore, private readonly world: World, private readonly rng: Prng) {
+  constructor(private readonly sched: Scheduler, private readonly store: SimulatedStore, private readonly world: World, private readonly rng: Prng, private readonly tools: readonly string[]) {
     this.access = store.access(this.owner, 'api');
     this.log = new ServiceLog(this.access, null, { clock: () => sched.now, pause: () => sched.sleep(this.owner, 'pauses', 20) });
   }
 
-  async publish(topic: TenantTopic, f: Fact): Promise<AppendOutcome> {
+  async publish(topic: TenantTopic, f: Fact, meaning?: Meaning): Promise<AppendOutcome> {
+    const eventId = randomUUID();
+    if (meaning !== undefined) this.meanings.set(eventId, meaning);
     for (;;) {
       const { revision } = await this.store.memory.head(TENANT, tenantStream(topic));
-      const request: AppendRequest = { tenant: TENANT, stream: tenantStream(topic), expected: revision, appendId: randomUUID(), actor: OLGA, correlation: topic, causation: null, events: [{ ...f, eventId: randomUUID() }], contents: [] };
+      const request: AppendRequest = { tenant: TENANT, stream: tenantStream(topic), expected: revision, appendId: randomUUID(), actor: OLGA, correlation: topic, causation: null, events: [{ ...f, eventId }], contents: [] };
       const o = await this.access.append(request);
       if (o.kind !== 'conflict' && o.kind !== 'busy') return o;
     }
   }
-  private async say(run: RunId, actor: Actor, decide: (s: RunState) => { facts: readonly Fact[]; contents?: readonly ContentUpload[] } | null): Promise<void> {
+  private async say(run: RunId, actor: Actor, decide: (s: RunState) => { facts: readonly Fact[]; contents?: readonly ContentUpload[] } | null): Promise<readonly Fact[] | null> {
     for (let tries = 0; tries < 20; tries++) {
       const s = await this.log.state(TENANT, run);
       const d = decide(s);
-      if (d === null) return;
+      if (d === null) return null;
       const o = await this.log.append(s, { ...d, actor });
-      if (o.kind === 'appended' || o.kind === 'refused') return;
+      if (o.kind === 'refused') return null;
+      if (o.kind === 'appended') return d.facts;
     }
+    return null;
   }
 
   async begin(o: { readonly run: RunId; readonly budget: Amounts; readonly retention: 'metadata-only' | 'standard'; readonly whenDone: 'end' | 'await-input'; readonly changePolicy: 'allow' | 'review' | 'forbid'; readonly tools: readonly string[] }): Promise<void> {
@@ -58,22 +68,22 @@ export class People {
     }));
   }
 
-  private readonly request = (type: 'run.pause-requested' | 'run.resume-requested' | 'provider-response.continue-requested' | 'run.end-requested') => (run: RunId): Promise<void> => this.say(run, IVAN, () => ({ facts: [fact(type, { reason: 'asked' })] }));
+  private readonly request = (type: 'run.pause-requested' | 'run.resume-requested' | 'provider-response.continue-requested' | 'run.end-requested') => (run: RunId): Promise<unknown> => this.say(run, IVAN, () => ({ facts: [fact(type, { reason: 'asked' })] }));
   readonly pause = this.request('run.pause-requested');
   readonly resume = this.request('run.resume-requested');
   readonly continueResponse = this.request('provider-response.continue-requested');
   readonly end = this.request('run.end-requested');
-  input(run: RunId): Promise<void> {
+  input(run: RunId): Promise<unknown> {
     const text = contentOf('and one more thing\nConstraint: none', 'input');
     return this.say(run, IVAN, () => ({ facts: [fact('input.received', { text: text.ref })], contents: [text] }));
   }
-  note(run: RunId): Promise<void> {
+  note(run: RunId): Promise<unknown> {
     const text = contentOf('for the record', 'note');
     return this.say(run, IVAN, () => ({ facts: [fact('note.added', { text: text.ref, visibility: 'people' })], contents: [text] }));
   }
 
   /** Looks at the world and says what it saw; silent while anything may still arrive. */
-  finding(run: RunId): Promise<void> {
+  finding(run: RunId): Promise<unknown> {
     const evidence = contentOf('seen with own eyes', 'evidence');
     return this.say(run, this.rng.chance(0.85) ? OLGA : IVAN, (s) => {
       const e = Object.values(s.effects).find((x) => x.stage === 'unknown' && !s.findings.some((f) => f.effect === x.effect && !f.applied));
@@ -82,37 +92,55 @@ export class People {
     });
   }
   /** A tool calls back about something that it did. */
-  receipt(run: RunId): Promise<void> {
+  receipt(run: RunId): Promise<unknown> {
     const receipt = contentOf('a receipt', 'receipt', 'application/json');
     return this.say(run, { kind: 'tool', id: 'sim' }, (s) => {
       const e = Object.values(s.effects).find((x) => this.world.happenedFor(x.effect) > 0 && (x.stage === 'unknown' || x.stage === 'in-flight'));
       return e === undefined ? null : { facts: [fact('receipt.received', { effect: e.effect, receipt: receipt.ref, from: 'sim' })], contents: [receipt] };
     });
   }
-  approve(run: RunId): Promise<void> {
-    return this.say(run, OLGA, (s) => {
+  /** Not everybody who decides may do so: the gate has to see. */
+  private reviewer(): Actor { return { olga: OLGA, mara: MARA, ivan: IVAN }[this.rng.weighted({ olga: 5, mara: 2, ivan: 2 })]; }
+  async approve(run: RunId): Promise<void> {
+    const by = this.reviewer();
+    const decision = this.rng.chance(0.8) ? 'approved' as const : 'rejected' as const;
+    const said = await this.say(run, by, (s) => {
       const a = Object.values(s.approvals).find((x) => x.stage === 'requested');
-      return a === undefined ? null : { facts: [fact('approval.decided', { approval: a.approval, subject: a.subject, decision: this.rng.chance(0.8) ? 'approved' : 'rejected', note: '' })] };
+      return a === undefined ? null : { facts: [fact('approval.decided', { approval: a.approval, subject: a.subject, decision, note: '' })] };
     });
+    for (const f of said ?? []) if (f.type === 'approval.decided') this.decided.push({ run, approval: f.data.approval, decision, by: by.id });
   }
-  revoke(run: RunId): Promise<void> {
-    return this.say(run, OLGA, (s) => {
-      const a = Object.values(s.approvals).find((x) => x.stage === 'approved');
+  async revoke(run: RunId): Promise<void> {
+    const said = await this.say(run, OLGA, (s) => {
+      const a = Object.values(s.approvals).find((x) => x.stage === 'approved' || x.stage === 'requested');
       return a === undefined ? null : { facts: [fact('approval.revoked', { approval: a.approval, reason: 'no longer' })] };
     });
+    for (const f of said ?? []) if (f.type === 'approval.revoked') this.decided.push({ run, approval: f.data.approval, decision: 'revoked', by: OLGA.id });
   }
+  /** Approves, and thinks better of it at once. */
+  async hesitate(run: RunId): Promise<void> { await this.approve(run); await this.revoke(run); }
 
-  changePolicy(): Promise<AppendOutcome> {
-    const rules = this.rng.pick([ALLOW, ALLOW, `${ALLOW}\n${ASKS}`, `${ALLOW}\n${FORBIDS}`]);
-    return this.publish('policy', fact('policy.published', policy(rules)));
-  }
+  publishPolicy(meaning: Meaning): Promise<AppendOutcome> { return this.publish('policy', fact('policy.published', policy(meaning)), meaning); }
+  changePolicy(): Promise<AppendOutcome> { return this.publishPolicy(this.rng.pick(MEANINGS)); }
+  changeRoles(): Promise<AppendOutcome> { return this.publish('roles', fact('roles.published', this.rng.pick(ROLES))); }
+  /** Takes a tool away, puts another one behind its name, or has all as it was. */
   changeRegistry(): Promise<AppendOutcome> {
-    this.removed = this.removed.length > 0 ? [] : [this.rng.pick(TOOLS).name];
-    return this.publish('registry', fact('registry.published', registry(this.removed)));
+    const name = this.rng.pick(this.tools);
+    const asItWas = this.changed.without.length + Object.keys(this.changed.otherwise).length > 0;
+    this.changed = asItWas ? { without: [], otherwise: {} } : this.rng.chance(0.5) ? { without: [name], otherwise: {} } : { without: [], otherwise: { [name]: this.rng.pick(Object.keys(OTHERWISE)) } };
+    return this.publish('registry', fact('registry.published', registry(this.changed)));
   }
   changeAccounts(): Promise<AppendOutcome> {
     this.accounts = this.rng.pick([['first'], ['second'], ['second', 'first'], ['first', 'second']]);
     return this.publish('profiles', fact('profiles.published', profiles(this.accounts)));
   }
   grant(): Promise<AppendOutcome> { return this.publish('budget', fact('allowance.granted', { amounts: { usd_micros: 500_000, tokens: 100_000, calls: 20 }, reason: 'more' })); }
+
+  /** What is missing, or stands in the way of an end, is put right: somebody with authority is there again. */
+  async restore(): Promise<void> {
+    const streams = this.store.held.tenants.get(TENANT)?.streams;
+    if (streams?.get('tenant/policy') === undefined) await this.publishPolicy(MEANINGS[0] as Meaning);
+    if (streams?.get('tenant/registry') === undefined) await this.publish('registry', fact('registry.published', registry()));
+    await this.publish('roles', fact('roles.published', roles));
+  }
 }

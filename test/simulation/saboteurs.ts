@@ -3,27 +3,19 @@
  *
  * Where the store would refuse what the broken part wants, its own check is broken too: two walls, and the judges behind both.
  */
-import { canonical, sha256, type AppendOutcome } from '@n17q/contracts';
+import type { AppendOutcome } from '@n17q/contracts';
+import { canonical, sha256 } from '@n17q/contracts';
 import { cutOf, fact, isUnresolved, type EventEnvelope, type RunState, type StreamId } from '@n17q/domain';
-import { decideAgain, GuardedStore, isRefusal, MemoryEventStore, parseAppend, prepareAppend, type EventStorePort, type PreparedAppend, type StoreAccess } from '@n17q/event-log';
+import { decideAgain, type MemoryEventStore } from '@n17q/event-log';
 import { projectAnyway } from './model.js';
 import type { React } from './processes.js';
-import type { Saboteur } from './simulation.js';
-import type { Setting } from './setting.js';
+import { AUTHORITY_SABOTEURS } from './sabotage/authority.js';
+import { KEEPING_SABOTEURS } from './sabotage/keeping.js';
+import { base, deluded, only, plenty, port, world, type Planned } from './sabotage/kit.js';
 import { TOOLS } from './tenant.js';
 
-const MODES = { ok: 0, 'reports-failure': 0, 'loses-reply': 0, 'loses-request': 0, refuses: 0, 'not-sent': 0, late: 0, 'slow-arrival': 0, twice: 0 };
-const world = (some: Partial<Setting['world']>): Partial<Setting> => ({ world: { ...MODES, ...some } });
-const plenty = { usd_micros: 50_000_000, tokens: 5_000_000, calls: 500 };
-const base: Partial<Setting> = { allowance: plenty, budget: plenty, retention: 'standard', model: { ok: 1, 'loses-request': 0, 'loses-reply': 0, busy: 0, refuses: 0, 'not-sent': 0, late: 0, cut: 0 }, turns: 6 };
-
-/** The store with one of its own checks or duties left out. */
-const port = (change: (p: PreparedAppend) => PreparedAppend) => (own: EventStorePort): EventStorePort =>
-  new Proxy(own, { get: (t, name, self) => (name === 'append' ? (p: PreparedAppend) => t.append(change(p)) : typeof Reflect.get(t, name, self) === 'function' ? (Reflect.get(t, name, self) as (...a: unknown[]) => unknown).bind(t) : Reflect.get(t, name, self) as unknown) });
-const only = (service: StoreAccess['service'], change: (a: StoreAccess) => Partial<StoreAccess>) => (own: StoreAccess): StoreAccess => (own.service === service ? { ...own, ...change(own) } : own);
 const forgetful = (s: RunState): RunState => ({ ...s, effects: Object.fromEntries(Object.entries(s.effects).filter(([, e]) => !isUnresolved(e))) });
 
-export interface Planned { readonly law: string; readonly title: string; readonly saboteur: Saboteur }
 export const SABOTEURS: readonly Planned[] = [
   {
     law: 'EFF-10', title: 'a reconciler that dispatches what it finds in flight after a restart',
@@ -94,20 +86,7 @@ export const SABOTEURS: readonly Planned[] = [
           return { facts: [fact('checkpoint.sealed', { checkpoint, version: 1, cut: s.revision, boundaries: s.boundary, manifest: sha256(manifest), previous: s.checkpoint?.checkpoint ?? null })], checkpoint: { checkpoint, manifest } };
         });
       }),
-      door: (p, clock) => {
-        const guard = new GuardedStore(p, { clock });
-        return {
-          append: async (raw, writer, bytes) => {
-            if (raw.checkpoint === undefined) return guard.append(raw, writer, bytes);
-            const parsed = parseAppend(raw, writer, bytes);
-            const state = await guard.state(raw.tenant, raw.stream);
-            if (isRefusal(parsed)) return parsed;
-            if (state.revision !== raw.expected) return { kind: 'conflict', revision: state.revision };
-            const prepared = prepareAppend(parsed, writer, { kind: 'run', state: forgetful(state) }, clock.now());
-            return isRefusal(prepared) ? prepared : p.append(prepared.append);
-          },
-        };
-      },
+      door: deluded(['checkpoint.sealed'], forgetful),
     },
   },
   { law: 'SEAL-6', title: 'a sealer that sleeps', saboteur: { setting: { ...base, ...world({ ok: 1 }) }, calmStepsMax: 400, react: (service, own): React => (service === 'checkpoint-sealer' ? () => Promise.resolve() : own) } },
@@ -150,4 +129,5 @@ export const SABOTEURS: readonly Planned[] = [
     },
   },
   { law: 'SCH-2', title: 'a store that tells the compiler nothing', saboteur: { setting: { ...base, ...world({ ok: 1 }) }, port: port((p) => ({ ...p, wake: p.wake === 'context-compiler' || p.wake === 'several' ? 'none' : p.wake, needs: { ...p.needs, upsert: p.needs.upsert.filter((n) => n.service !== 'context-compiler') } })) } },
+  ...AUTHORITY_SABOTEURS, ...KEEPING_SABOTEURS,
 ];

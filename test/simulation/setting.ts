@@ -2,8 +2,10 @@
 import type { OutputPart } from '@n17q/domain';
 import type { ModelMode, Script } from './model.js';
 import type { Prng } from './prng.js';
-import { TOOLS } from './tenant.js';
+import { MEANINGS, TOOLS, type Meaning } from './tenant.js';
 import type { Mode } from './world.js';
+
+export type Action = 'input' | 'note' | 'pause' | 'resume' | 'continueResponse' | 'end' | 'finding' | 'receipt' | 'approve' | 'revoke' | 'hesitate' | 'changePolicy' | 'changeRoles' | 'changeRegistry' | 'changeAccounts' | 'grant';
 
 export interface Setting {
   readonly runs: number;
@@ -13,6 +15,10 @@ export interface Setting {
   readonly dropTrigger: number;
   readonly duplicateTrigger: number;
   readonly weights: { readonly run: number; readonly deliver: number; readonly crash: number; readonly jump: number; readonly sweep: number; readonly people: number };
+  /** What people do, and how often. */
+  readonly people: { readonly [a in Action]: number };
+  /** What the tenant begins with; the rest comes when somebody publishes it. */
+  readonly opening: { readonly policy: Meaning | null; readonly registry: boolean; readonly profiles: boolean };
   readonly world: { readonly [m in Mode]: number };
   readonly model: { readonly [m in ModelMode]: number };
   readonly keyAware: boolean;
@@ -31,8 +37,10 @@ export function settingOf(rng: Prng): Setting {
   const rare = (p: number, v: number): number => (rng.chance(p) ? v : 0);
   const tight = rng.chance(0.15);
   return {
-    runs: rng.chance(0.4) ? 2 : 1, stepsMax: rng.whole(250, 900), answerLoss: rare(0.5, rng.next() * 0.3), innerSteps: rare(0.5, rng.next() * 0.6), dropTrigger: rare(0.5, rng.next() * 0.5), duplicateTrigger: rare(0.5, rng.next() * 0.4),
+    runs: rng.chance(0.4) ? 2 : 1, stepsMax: rng.whole(250, 1100), answerLoss: rare(0.5, rng.next() * 0.3), innerSteps: rare(0.5, rng.next() * 0.6), dropTrigger: rare(0.5, rng.next() * 0.5), duplicateTrigger: rare(0.5, rng.next() * 0.4),
     weights: { run: 100, deliver: 60, crash: rare(0.7, 0.3 + rng.next() * 3), jump: rare(0.7, rng.next() * 2), sweep: 3, people: 0.5 + rare(0.6, rng.next() * 4) },
+    people: { input: 3, note: 1, pause: 2, resume: 5, continueResponse: 1, end: 0.6, finding: 4, receipt: 4, approve: 5, revoke: 1, hesitate: 1, changePolicy: 2, changeRoles: 1.5, changeRegistry: 2, changeAccounts: 1.5, grant: 1 },
+    opening: { policy: rng.chance(0.06) ? null : rng.chance(0.5) ? MEANINGS[0] as Meaning : rng.pick(MEANINGS), registry: !rng.chance(0.06), profiles: !rng.chance(0.06) },
     world: { ok: 4, 'reports-failure': rare(0.3, 1), 'loses-reply': rare(0.6, 3), 'loses-request': rare(0.4, 2), refuses: rare(0.3, 1), 'not-sent': rare(0.4, 1), late: rare(0.4, 2), 'slow-arrival': rare(0.5, 2), twice: rare(0.25, 2) },
     model: { ok: 6, 'loses-request': rare(0.3, 1), 'loses-reply': rare(0.4, 1), busy: rare(0.3, 1), refuses: rare(0.2, 0.7), 'not-sent': rare(0.3, 1), late: rare(0.3, 1), cut: rare(0.3, 1) },
     keyAware: rng.chance(0.8), queryWorks: rng.chance(0.8),

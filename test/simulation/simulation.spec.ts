@@ -58,11 +58,29 @@ describe('the five services under a seeded scheduler', () => {
   it('[SVC-1] write each its own kinds of events', () => clean('SVC-1'));
   it('[SCH-2] forget no run: at rest each has ended, or names what it waits for', () => clean('SCH-2'));
 
+  it('[EFF-1] tell in every checkpoint the whole of what is unresolved', () => clean('EFF-1'));
+  it('[TOOL-1] pin every request to a registry that has its tool', () => clean('TOOL-1'));
+  it('[TOOL-4, TOOL-5] start no tool that was removed, or that another one stands for now', () => clean('TOOL-4', 'TOOL-5'));
+  it('[POL-1] start nothing under a policy, registry, role or account that is not the current one', () => clean('POL-1'));
+  it('[POL-2] stop at a restriction that came after the plan', () => clean('POL-2'));
+  it('[POL-4] permit nothing without a policy and what it needs', () => clean('POL-4'));
+  it('[POL-5] ask the world under a permit to look alone', () => clean('POL-5'));
+  it('[APP-1] keep what people decided, as they were told', () => clean('APP-1'));
+  it('[APP-2] ask where the policy wants a person, and take the word of those alone who may give it, for exactly this', () => clean('APP-2'));
+  it('[APP-3] take no approval that was refused, revoked, spent, or ran out', () => clean('APP-3'));
+  it('[BUD-3] keep what nobody knows the cost of', () => clean('BUD-3'));
+  it('[RES-1] judge anew after a resume', () => clean('RES-1'));
+  it('[SCH-1] write down for every wait who comes back, and when, and end what is repeated', () => clean('SCH-1'));
+  it('[SCH-3] judge anew when a wait is over', () => clean('SCH-3'));
+  it('[NAT-4] give nothing for what a provider remembers', () => clean('NAT-4'));
+
   it('meet what they are tried with', () => {
     if (ran.length < 20) return; // one seed alone cannot show everything
     for (const what of [
       'crash', 'found by sweep', 'effect.outcome-unknown', 'generation.outcome-unknown', 'effect.reconciled', 'effect.looked', 'effect.not-sent', 'effect.refused', 'effect.denied', 'effect.needs-person', 'finding.accepted', 'receipt.received',
       'approval.requested', 'run.paused', 'run.resumed', 'run.ended', 'segment.started', 'continuation.retained', 'budget.exhausted', 'call.refused', 'policy.published', 'effect.duplicated',
+      'approval.decided approved', 'approval.decided rejected', 'approval.revoked', 'decided by mara', 'decided by ivan', 'permit on an approval', 'effect.denied NOT_APPROVED', 'effect.denied POLICY_FORBIDS', 'effect.denied TOOL_NOT_MAPPED', 'effect.denied EFFECT_UNRESOLVED',
+      'generation.denied POLICY_UNAVAILABLE', 'context.blocked REGISTRY_UNAVAILABLE', 'roles.published', 'registry.published', 'look at what is no longer a tool', 'provider that remembers',
       'send read-only', 'send contained', 'send idempotent', 'send keyed', 'send queryable', 'send neither',
     ]) expect(`${what}: ${(seen.get(what) ?? 0) > 0}`).toBe(`${what}: true`);
   });

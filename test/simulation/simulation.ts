@@ -12,11 +12,12 @@ import { Process, REACTORS, type Around, type ProcessSabotage } from './processe
 import { Scheduler } from './scheduler.js';
 import { scriptOf, settingOf, type Setting } from './setting.js';
 import { SimulatedStore, type Sabotage } from './store.js';
-import { policy, profiles, registry, roles, TENANT } from './tenant.js';
+import { profiles, registry, roles, TENANT, TOOLS } from './tenant.js';
 import { World } from './world.js';
 
 export interface Saboteur extends Sabotage, ProcessSabotage { readonly setting?: Partial<Setting>; /** A saboteur may keep the rest from coming: no need to wait for it for long. */ readonly calmStepsMax?: number }
 export interface Trouble { readonly who: string; readonly what: string; readonly message: string }
+export interface Waits { readonly stream: string; readonly revision: number; readonly needs: readonly Need[] }
 export interface Simulated {
   readonly seed: number;
   readonly setting: Setting;
@@ -24,6 +25,9 @@ export interface Simulated {
   readonly world: World;
   readonly model: Model;
   readonly artifacts: MemoryArtifactStore;
+  readonly people: Pick<People, 'meanings' | 'decided'>;
+  /** Who had work on a run after each of its appends, as the store says. */
+  readonly waits: readonly Waits[];
   readonly troubles: readonly Trouble[];
   readonly trace: readonly string[];
   readonly steps: number;
@@ -49,6 +53,7 @@ class Simulation {
   readonly troubles: Trouble[] = [];
   readonly processes: Process[] = [];
   readonly stuck: string[] = [];
+  readonly waits: Waits[] = [];
   crashes = 0;
   foundBySweep = 0;
   private incarnations = 0;
@@ -61,16 +66,21 @@ class Simulation {
     this.store = new SimulatedStore(this.sched, rng, setting.answerLoss, setting.innerSteps, saboteur);
     this.world = new World(this.sched, rng, { weights: setting.world, keyAware: setting.keyAware, queryWorks: setting.queryWorks, storePosition: () => this.store.position });
     this.model = new Model(this.sched, rng, { weights: setting.model, script: scriptOf(rng, setting.turns), storePosition: () => this.store.position, timeoutMs: MODEL_TIMEOUT_MS });
-    this.people = new People(this.sched, this.store, this.world, rng);
+    this.people = new People(this.sched, this.store, this.world, rng, setting.tools.length > 0 ? setting.tools : TOOLS.map((t) => t.name));
     this.around = {
       sched: this.sched, store: this.store, world: this.world, model: this.model, artifacts: this.artifacts, timeoutMs: MODEL_TIMEOUT_MS,
       onTrouble: (who, what, e) => { this.troubles.push({ who, what, message: e instanceof Error ? e.message : String(e) }); },
     };
     for (const service of REACTORS) for (const place of [1, 2]) this.processes.push(this.start(service, place));
-    this.store.memory.onCommit(() => this.announce());
+    this.store.memory.onCommit(() => { this.watch(); this.announce(); });
   }
   private start(service: (typeof REACTORS)[number], place: number): Process { return new Process(service, place, (this.incarnations += 1), this.around, this.saboteur); }
 
+  private watch(): void {
+    const last = this.store.held.lane.at(-1)?.event;
+    const held = last === undefined ? undefined : this.store.held.tenants.get(last.tenant)?.streams.get(last.stream);
+    if (last?.stream.startsWith('run/') && held !== undefined) this.waits.push({ stream: last.stream, revision: last.revision, needs: [...held.needs.values()] });
+  }
   /** What the relay would publish: a hint whose move it is, to every service that it may concern. */
   private announce(): void {
     const last = this.store.held.lane.at(-1);
@@ -116,7 +126,7 @@ class Simulation {
   private interfere(): void {
     const { rng, people } = this;
     const run = rng.pick(people.runs);
-    const what = rng.weighted({ input: 3, note: 1, pause: 2, resume: 5, continueResponse: 1, end: 0.6, finding: 4, receipt: 4, approve: 4, revoke: 1, changePolicy: 2, changeRegistry: 1, changeAccounts: 1.5, grant: 1 });
+    const what = rng.weighted(this.setting.people);
     this.sched.note(`people: ${what} ${run}`);
     this.talk(people[what](run));
   }
@@ -124,11 +134,11 @@ class Simulation {
   async chaos(): Promise<void> {
     const { sched, rng, setting, people } = this;
     const say = (topic: Parameters<People['publish']>[0], f: Parameters<People['publish']>[1]) => people.publish(topic, f);
-    const opening = Promise.all([
-      say('policy', fact('policy.published', policy())), say('registry', fact('registry.published', registry())), say('profiles', fact('profiles.published', profiles(['first', 'second']))),
+    const { opening } = setting;
+    this.talk(Promise.all([
+      ...(opening.policy === null ? [] : [people.publishPolicy(opening.policy)]), ...(opening.registry ? [say('registry', fact('registry.published', registry()))] : []), ...(opening.profiles ? [say('profiles', fact('profiles.published', profiles(['first', 'second'])))] : []),
       say('roles', fact('roles.published', roles)), say('budget', fact('allowance.granted', { amounts: setting.allowance, reason: 'to begin with' })),
-    ]);
-    this.talk(opening);
+    ]));
     for (let r = 1; r <= setting.runs; r++) this.talk(people.begin({ run: `run-${r}`, budget: setting.budget, retention: setting.retention, whenDone: setting.whenDone, changePolicy: setting.changePolicy, tools: setting.tools }));
     await sched.settle();
     while (sched.steps < setting.stepsMax) {
@@ -168,6 +178,8 @@ class Simulation {
 
   /** People do what the system waits for, then it comes to rest again. */
   async help(): Promise<void> {
+    this.talk(this.people.restore());
+    await this.calm();
     for (const run of this.people.runs) for (const what of ['finding', 'approve', 'resume'] as const) this.talk(this.people[what](run));
     await this.calm();
   }
@@ -180,5 +192,5 @@ export async function simulate(seed: number, saboteur: Saboteur = {}): Promise<S
   await s.chaos();
   await s.calm();
   for (let n = 0; n < 2 && s.stuck.length === 0; n++) await s.help();
-  return { seed, setting, store: s.store, world: s.world, model: s.model, artifacts: s.artifacts, troubles: s.troubles, trace: s.sched.trace, steps: s.sched.steps, crashes: s.crashes, foundBySweep: s.foundBySweep, stuck: s.stuck };
+  return { seed, setting, store: s.store, world: s.world, model: s.model, artifacts: s.artifacts, people: s.people, waits: s.waits, troubles: s.troubles, trace: s.sched.trace, steps: s.sched.steps, crashes: s.crashes, foundBySweep: s.foundBySweep, stuck: s.stuck };
 }

@@ -1,6 +1,9 @@
 /** One seed, run and judged where it is run: what comes back is what was found and how often things happened, never the history itself. */
+import { isDeepStrictEqual } from 'node:util';
 import { emptyRun, fold, type EventEnvelope, type RunState } from '@n17q/domain';
 import { judgeAll, type Breach } from './judges/index.js';
+import { REMEMBERS } from './model.js';
+import { normalised } from './replay.js';
 import { SABOTEURS } from './saboteurs.js';
 import { simulate, type Simulated } from './simulation.js';
 
@@ -8,10 +11,23 @@ import { simulate, type Simulated } from './simulation.js';
 export type Question = { readonly kind: 'seed'; readonly seed: number } | { readonly kind: 'saboteur'; readonly saboteur: number; readonly seed: number };
 export interface Verdict { readonly seed: number; readonly breaches: readonly Breach[]; readonly seen: { readonly [what: string]: number }; readonly steps: number }
 
+/** How often each thing happened by which the laws are tried: by type, and where it says more, by that too. */
 function countedIn(s: Simulated): { [what: string]: number } {
   const seen: { [what: string]: number } = {};
   const count = (what: string, n = 1): void => { seen[what] = (seen[what] ?? 0) + n; };
-  for (const h of s.store.held.lane) count(h.event.type);
+  let offered = new Set<string>();
+  const tools = new Map<string, string>();
+  for (const { event } of s.store.held.lane) {
+    const d = event.data as unknown as { readonly [k: string]: unknown };
+    count(event.type);
+    for (const k of ['code', 'decision', 'answer', 'by'] as const) if (typeof d[k] === 'string') count(`${event.type} ${d[k]}`);
+    if (event.type === 'registry.published') offered = new Set(event.data.tools.map((t) => `${t.name} ${t.server} ${t.schemaDigest}`));
+    if (event.type === 'effect.intended') tools.set(event.data.effect, `${event.data.tool} ${event.data.mapping.server} ${event.data.mapping.schemaDigest}`);
+    if (event.type === 'look.permitted' && !offered.has(tools.get(event.data.effect) ?? '')) count('look at what is no longer a tool');
+    if (event.type === 'approval.decided') count(`decided by ${event.actor.id}`);
+    if (event.type === 'effect.permitted' && event.data.approval !== null) count('permit on an approval');
+    if (event.type === 'provider.observed' && JSON.stringify(d['observation']).includes(REMEMBERS)) count('provider that remembers');
+  }
   count('event', s.store.held.lane.length);
   count('crash', s.crashes);
   count('found by sweep', s.foundBySweep);
@@ -34,7 +50,8 @@ export async function answer(q: Question): Promise<Verdict> {
     const planned = SABOTEURS[q.saboteur];
     if (planned === undefined) throw new RangeError(`there is no saboteur ${q.saboteur}`);
     const s = await simulate(q.seed, planned.saboteur);
-    return { seed: q.seed, breaches: judgeAll(s), seen: {}, steps: s.steps };
+    const again = planned.twice === undefined || isDeepStrictEqual(normalised(s), normalised(await simulate(q.seed, planned.saboteur)));
+    return { seed: q.seed, breaches: [...judgeAll(s), ...(again ? [] : [{ law: planned.law, what: 'the same seed, and another history' }])], seen: {}, steps: s.steps };
   }
   const s = await simulate(q.seed);
   const runs = [...(s.store.held.tenants.get('acme')?.streams ?? [])].filter(([stream]) => stream.startsWith('run/'));

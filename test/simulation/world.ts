@@ -1,5 +1,5 @@
 /**
- * The world behind the tools: six targets, one for each kind of contract, and a ledger of every request that left a process and of every thing
+ * The world behind the tools: a target for each, of every kind of contract, and a ledger of every request that left a process and of every thing
  * that came to happen. The judges read the ledger; nothing in the product can.
  *
  * A request that left lives on when its process dies: it may still arrive, late, or never. Each target keeps what its contract promises.
@@ -10,14 +10,15 @@ import type { Prng } from './prng.js';
 import type { Owner, Scheduler } from './scheduler.js';
 
 export type Mode = 'ok' | 'reports-failure' | 'loses-reply' | 'loses-request' | 'refuses' | 'not-sent' | 'late' | 'slow-arrival' | 'twice';
-export interface Send { readonly at: number; readonly storePosition: number; readonly tool: string; readonly kind: string; readonly effect: string; readonly attempt: string; readonly key: string; readonly mode: Mode; state: 'travelling' | 'happened' | 'refused' | 'known-key' | 'lost' }
+export interface Send { readonly at: number; readonly storePosition: number; readonly tool: string; readonly server: string; readonly schemaDigest: string; readonly kind: string; readonly effect: string; readonly attempt: string; readonly key: string; readonly mode: Mode; state: 'travelling' | 'happened' | 'refused' | 'known-key' | 'lost' }
 export interface Happening { readonly at: number; readonly tool: string; readonly effect: string; readonly attempt: string; readonly key: string; readonly count: number }
-export interface WorldLedger { readonly sends: Send[]; readonly happenings: Happening[] }
+export interface Asked { readonly at: number; readonly storePosition: number; readonly tool: string; readonly effect: string }
+export interface WorldLedger { readonly sends: Send[]; readonly happenings: Happening[]; readonly asked: Asked[] }
 
 export interface WorldOptions { readonly weights: { readonly [m in Mode]: number }; readonly keyAware: boolean; readonly queryWorks: boolean; readonly storePosition: () => number }
 
 export class World {
-  readonly ledger: WorldLedger = { sends: [], happenings: [] };
+  readonly ledger: WorldLedger = { sends: [], happenings: [], asked: [] };
   readonly owner: Owner = { name: 'world', alive: true };
   calm = false;
   constructor(private readonly sched: Scheduler, private readonly rng: Prng, private readonly o: WorldOptions) {}
@@ -43,7 +44,7 @@ export class World {
     await this.sched.park(process, `connects for ${t.name}`, () => undefined);
     if (mode === 'not-sent') return { kind: 'not-sent', cause: 'CONNECTION_REFUSED' };
     if (!r.beforeFirstByte()) return { kind: 'not-sent', cause: 'STOPPED_BEFORE_FIRST_BYTE' };
-    const send: Send = { at: this.sched.now, storePosition: this.o.storePosition(), tool: t.name, kind: t.contract.kind, effect: r.effect, attempt: r.attempt, key: r.idempotencyKey, mode, state: 'travelling' };
+    const send: Send = { at: this.sched.now, storePosition: this.o.storePosition(), tool: t.name, server: t.server, schemaDigest: t.schemaDigest, kind: t.contract.kind, effect: r.effect, attempt: r.attempt, key: r.idempotencyKey, mode, state: 'travelling' };
     this.ledger.sends.push(send);
     const arrived = mode === 'loses-request' ? this.lose(send) : this.arrive(t, send, mode === 'slow-arrival' ? this.rng.whole(0, this.slowestMs(t)) : 0);
     const replied = arrived.then(() => {
@@ -77,6 +78,7 @@ export class World {
   }
 
   private async query(process: Owner, t: ToolMapping, q: QueryRequest): Promise<LookOutcome> {
+    this.ledger.asked.push({ at: this.sched.now, storePosition: this.o.storePosition(), tool: t.name, effect: q.effect });
     return this.sched.park(process, `asks about ${t.name}`, (): LookOutcome => {
       if (!this.o.queryWorks || (!this.calm && this.rng.chance(0.2))) return { kind: 'cannot-tell', cause: 'HTTP_503' };
       const found = this.ledger.happenings.filter((h) => h.tool === t.name && h.key === q.idempotencyKey);

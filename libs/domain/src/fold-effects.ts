@@ -118,7 +118,8 @@ export const EFFECT_FOLD: Folders = {
   // keeps E1: what an earlier attempt may have done is not undone by a later one that was refused or did not leave
   'effect.refused': (s, d, e) => (mayHaveHappenedBefore(s.effects[d.effect]) ? stillUnknown(s, 'effect.refused', d.effect, 'refused') : settleReservation(result(move(s, 'effect.refused', d.effect, (x) => ({ attempts: endAttempt(x, 'refused'), result: { ok: false, text: d.text, words: `refused: ${d.cause}` } })), d.effect, e.revision, 'refused'), d.effect, true)),
   'effect.not-sent': (s, d) => (mayHaveHappenedBefore(s.effects[d.effect]) ? stillUnknown(s, 'effect.not-sent', d.effect, 'not-sent')
-    : settleReservation(move(unspent(s, d.effect), 'effect.not-sent', d.effect, (x) => ({ attempts: endAttempt(x, 'not-sent'), result: null })), d.effect, false)),
+    // what an earlier attempt of unknown outcome may have cost is not given back (BUD-3)
+    : settleReservation(move(unspent(s, d.effect), 'effect.not-sent', d.effect, (x) => ({ attempts: endAttempt(x, 'not-sent'), result: null })), d.effect, s.effects[d.effect]?.attempts.slice(0, -1).some((a) => a.end === 'unknown') ?? false)),
   'effect.outcome-unknown': (s, d, e) => tally(remember(move(s, 'effect.outcome-unknown', d.effect, (x) => ({ attempts: endAttempt(x, 'unknown'), permit: null })), { kind: 'result', revision: e.revision, call: s.effects[d.effect]?.call ?? '', tool: s.effects[d.effect]?.tool ?? '', outcome: 'unknown', text: null, segment: s.segment }), s.segment, { unknowns: 1 }),
   'receipt.received': (s, d) => ({ ...s, receiptsPending: [...s.receiptsPending, { effect: d.effect, receipt: d.receipt, from: d.from }] }),
   'effect.receipt-recorded': (s, d) => move({ ...s, receiptsPending: s.receiptsPending.filter((r) => r.receipt.commitment !== d.receipt.commitment) }, 'effect.receipt-recorded', d.effect, (x) => ({ receipts: [...x.receipts, d.receipt] })),
@@ -129,7 +130,8 @@ export const EFFECT_FOLD: Folders = {
   },
   // the system will not try again by itself: from here on a person is needed
   'effect.recovery-denied': (s, d, e) => move(deny(s, { revision: e.revision, of: d.effect, code: d.code, reason: d.reason }), 'effect.recovery-denied', d.effect, () => ({ needsPerson: `${d.code}: ${d.reason}`, permit: null, lookPermit: null })),
-  'look.permitted': (s, d, e) => move(s, 'look.permitted', d.effect, (x) => ({ lookPermit: d, unused: unusedAfter(x.unused, x.lookPermit, e) })),
+  // a look is permitted when nothing may be attempted: a permit that is left is over, and must not look like a wait
+  'look.permitted': (s, d, e) => move(s, 'look.permitted', d.effect, (x) => ({ lookPermit: d, permit: null, unused: unusedAfter(x.unused, x.lookPermit ?? x.permit, e) })),
   'effect.looked': (s, d, e) => move(s, 'effect.looked', d.effect, (x) => ({ lookPermit: null, looks: x.looks + 1, lastLookAt: e.recordedAt, unused: 0 })),
   // the run went on as if it had not happened: it is counted, the next model is told, and a person is asked
   'effect.contradicted': (s, d, e) => {

@@ -22,6 +22,40 @@ function idleLooks(h: History, ms: number, steps: number): number {
 const WORKSPACE: WorkspaceRef = { base: 'b'.repeat(40), tree: { commitment: `c1.${'0'.repeat(64)}`, bytes: 2, class: 'workspace', media: 'application/json' } };
 const workspaceTool = (name: string) => ({ ...toolOf('box'), name, target: name, connector: { kind: 'workspace' as const, config: {} } });
 
+describe('an effect of unknown outcome whose key ended before its repetition', () => {
+  it('[SCH-1, EFF-5] waits for its next look, and not under the permit that nobody may use any more', () => {
+    const h = new History();
+    const order = { ...toolOf('pay'), name: 'order', target: 'order', contract: { kind: 'keyed' as const, keyLifeMs: 60_000, query: { absenceFinalAfterMs: null } } };
+    h.change('registry', { tools: [order] });
+    h.turn([{ tool: 'order', args: { what: 'a' } }]);
+    h.seal(); h.start(); h.end('unknown');
+    const look = (n: number): void => { h.carryOn(); h.must('effect-reconciler', [fact('effect.looked', { effect: effect(h).effect, look: n, answer: 'cannot-tell', cause: 'BUSY' })]); h.seal(); };
+    look(1);
+    h.carryOn();
+    expect(effect(h).permit).not.toBeNull(); // to repeat it with its key
+    h.now += 40_000;
+    look(2);
+    expect(effect(h).permit).toBeNull();
+    expect(due(h)).toEqual([]);
+    expect(needsOf(h.state)).toMatchObject([{ service: 'policy-gate', dueAt: (effect(h).lastLookAt ?? 0) + 1000 }]);
+  });
+});
+
+describe('a run without a policy', () => {
+  it('[SCH-2, POL-4] is judged anew when another document of the tenant changes, and denied again, so that nothing stays due', () => {
+    const h = new History();
+    h.tenant.policy = null;
+    h.carryOn();
+    expect(h.state.blocked?.code).toBe('POLICY_UNAVAILABLE');
+    expect(h.judgement()).toEqual([]);
+    h.change('roles', { people: [] }); // this makes its need due: whoever waits for the policy is woken by registry and roles too
+    expect(h.judgement().map((f) => f.type)).toEqual(['run.resumed']);
+    h.carryOn();
+    expect(h.state.blocked).toMatchObject({ code: 'POLICY_UNAVAILABLE', facts: { tenant: { policy: 0, roles: 2 } } });
+    expect(h.judgement()).toEqual([]);
+  });
+});
+
 describe('a run that the tenant\'s budget blocks', () => {
   const poor = (): History => { const h = new History({ balance: { usd_micros: 10_000, tokens: 100, calls: 0 } }); h.carryOn(); return h; };
   it('[RUN-4, BUD-5] is not due before the balance covers it, however often money comes back', () => {

@@ -29,6 +29,15 @@ describe('what an earlier attempt may have done', () => {
       expect(h.state.settle).toEqual([]);
     });
   }
+  it('[BUD-3] is paid for when a repetition of what may freely be repeated was not sent', () => {
+    const h = unknown('read');
+    h.carryOn();
+    const { amounts, reservation } = effect(h);
+    expect(h.start()).toBe(true);
+    h.end('not-sent');
+    expect(effect(h)).toMatchObject({ stage: 'not-sent', attempts: [{ end: 'unknown' }, { end: 'not-sent' }] });
+    expect(h.state.settle).toEqual([{ reservation, used: amounts }]);
+  });
   it('[EFF-4] is not repeated under a permit that outlives the key', () => {
     const h = unknown('pay');
     h.tenant.policy = { revision: 2, document: { ...POLICY, permitLifeMs: 1_000_000 }, digest: 'p' };

@@ -1,5 +1,5 @@
-/** Laws about spending. Rows: BUD-1, BUD-2, BUD-5. */
-import { num, of, str, unresolvedAlong, type Judge } from './record.js';
+/** Laws about spending. Rows: BUD-1, BUD-2, BUD-3, BUD-5. */
+import { num, of, plainCanonical, str, unresolvedAlong, type Judge } from './record.js';
 
 const DIMENSIONS = ['usd_micros', 'tokens', 'calls'] as const;
 
@@ -72,5 +72,37 @@ export const reservedFirst: Judge = (r, say) => {
   for (const e of r.events) {
     if (e.type === 'budget.reserved') reserved.add(str(e.data['reservation']));
     if ((e.type === 'effect.permitted' || e.type === 'generation.permitted') && !reserved.has(str(e.data['reservation']))) say('BUD-2', `${e.stream} ${e.revision}: a permit without a reservation`);
+  }
+};
+
+/** What nobody knows the cost of stays reserved, or is paid for in full; what is settled otherwise is what was told. */
+export const unknownKept: Judge = (r, say) => {
+  for (const [stream, events] of r.runs) {
+    const held = new Map<string, string>(); // of what, its reservation
+    const unknown = new Map<string, string>();
+    const spent = new Map<string, string>();
+    const reserved = new Map(events.filter((e) => e.type === 'budget.reserved').map((e) => [str(e.data['reservation']), plainCanonical(e.data['amounts'])]));
+    for (const e of events) {
+      const about = str(e.data['effect'] ?? e.data['generation']);
+      const reservation = held.get(about) ?? '';
+      switch (e.type) {
+        case 'effect.permitted': case 'generation.permitted': held.set(about, str(e.data['reservation'])); break;
+        case 'effect.outcome-unknown': case 'generation.outcome-unknown': unknown.set(reservation, about); break;
+        case 'effect.reconciled': case 'effect.observed': unknown.delete(reservation); break;
+        case 'generation.refused': case 'generation.accepted':
+          if (e.data['spent'] === null) unknown.set(reservation, about);
+          else spent.set(reservation, plainCanonical(e.data['spent']));
+          if (e.type === 'generation.accepted' && of(e.data['usage'], 'native') === undefined) say('BUD-3', `${stream} ${e.revision}: the provider's own count is not kept`);
+          break;
+        case 'budget.settled': {
+          const settles = str(e.data['reservation']);
+          if (unknown.has(settles) && plainCanonical(e.data['used']) !== reserved.get(settles)) say('BUD-3', `${stream} ${e.revision}: settles what ${unknown.get(settles)} may have cost, and nobody knows`);
+          const told = spent.get(settles);
+          if (told !== undefined && told !== plainCanonical(e.data['used'])) say('BUD-3', `${stream} ${e.revision}: settles ${plainCanonical(e.data['used'])}, and ${told} was told`);
+          break;
+        }
+        default: break;
+      }
+    }
   }
 };

@@ -1,4 +1,5 @@
-/** Laws about what left for the world. Rows: EFF-2 to EFF-7, EFF-9, EFF-10. */
+/** Laws about what left for the world. Rows: EFF-2 to EFF-7, EFF-9, EFF-10, NAT-4. */
+import { REMEMBERS } from '../model.js';
 import { ANSWERED, CONSEQUENTIAL, contractsOf, mayMeet, num, of, str, unresolvedAlong, type Event, type Judge, stillOpen } from './record.js';
 
 const startsOf = (events: readonly Event[]): Map<string, Event> => new Map(events.filter((e) => e.type === 'effect.attempt-started').map((e) => [str(e.data['attempt']), e]));
@@ -87,6 +88,7 @@ export const scopes: Judge = (r, say) => {
       if (mine.stream === other.stream && mine.generation === other.generation) continue;
       if (mine.kind === 'idempotent' && other.kind === 'idempotent' && approved.has(str(e.data['permit']))) continue; // a person was asked about this very pair
       say('EFF-6', `${e.stream} ${e.revision}: ${effect} started while ${o} of the same scope was unresolved`);
+      if (r.runs.get(e.stream)?.some((x) => x.type === 'provider.observed' && x.position < e.position && str(of(x.data['observation'], 'responseId')).endsWith(REMEMBERS))) say('NAT-4', `${e.stream} ${e.revision}: ${effect} started after a provider said that nothing is open, and ${o} was`);
     }
     open.add(effect);
   }

@@ -62,7 +62,7 @@ function answerRequests(j: Bare): void {
   j.d.add('run.resumed', { reason: clip(`${last.kind === 'resume' ? 'resume run' : 'continue provider response'}: ${last.reason}`, WORDS_MAX) });
 }
 
-function reconsiderBlocked(j: Judging): void {
+function reconsiderBlocked(j: Bare): void {
   const b = j.d.state.blocked;
   if (b === null || b.waitsFor === 'person') return;
   const was = (b.facts as { tenant?: { [k: string]: number } }).tenant ?? {};
@@ -82,6 +82,7 @@ function withoutPolicy(view: GateView, d: Judging['d']): readonly Fact[] {
   for (const m of view.state.migrations) if (!full(j)) d.add('effect.migration-refused', { migration: m.migration, effect: m.effect, ...none });
   answerRequests(j);
   if (d.state.status === 'ended' || d.state.requests.length > 0) return d.facts;
+  if (d.state.status === 'active') reconsiderBlocked(j); // woken by another document, it is denied anew: what is due is answered
   for (const e of Object.values(view.state.effects)) if (d.state.status === 'active' && !full(j) && (e.stage === 'intended' || e.stage === 'not-sent')) d.add('effect.denied', { effect: e.effect, ...denied(j, none) });
   const g = d.state.generation;
   if (d.state.status === 'active' && g?.stage === 'compiled') d.add('generation.denied', { generation: g.generation, ...denied(j, { ...none, facts: { tenant: { ...tenantRevisions(view.tenant) } } }) });
