@@ -83,6 +83,7 @@ function unknownNeeds(e: Effect, s: RunState, add: (n: Need) => void): void {
   const own = ownRecoveries(s, e, at);
   // a target that can be asked is asked before anything is repeated, and again only where nothing may be repeated
   if (own.look && (e.looks === 0 || !own.again)) return add(need('policy-gate', `recover:${e.effect}:${e.looks}`, Math.max(at, nextLookAt(e))));
+  if (own.again && heldBack(s, e)) return; // keeps N3: the look that it waits for brings it
   if (own.again) return add(need('policy-gate', `repeat:${e.effect}:${e.attempts.length}`, at));
   if (!own.later) add(need('effect-reconciler', `person:${e.effect}`, at));
 }

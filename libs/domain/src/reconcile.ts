@@ -12,7 +12,7 @@ import { EFFECT_MOVES, lastAttempt, queryOf, type Effect } from './effect.js';
 import { fact, type Fact } from './events.js';
 import type { AttemptId, EffectId, StoreTimeMs } from './ids.js';
 import type { Json } from './json.js';
-import { ownRecoveries } from './needs.js';
+import { heldBack, ownRecoveries } from './needs.js';
 import { permitStale } from './permit.js';
 import { isDisproved, queued, settledAsNot, type OpenCall, type RunState } from './run.js';
 import { offers, toolNamed, type Registry, type ToolMapping } from './tool.js';
@@ -40,7 +40,7 @@ export function planCalls(s: RunState, registry: Registry | null, argsOf: (c: Op
 
 /** Effects whose permit lets an attempt start now, of those that hold the same only the first. The store checks the rest in the attempt's own transaction. */
 export const startable = (s: RunState, now: StoreTimeMs): readonly Effect[] =>
-  s.status !== 'active' || s.boundary.length > 0 ? [] : Object.values(s.effects).filter((e) => e.permit !== null && (e.stage === 'permitted' || e.stage === 'unknown') && !permitStale(s, e.permit) && e.permit.expiresAt > now && !queued(s, e));
+  s.status !== 'active' || s.boundary.length > 0 ? [] : Object.values(s.effects).filter((e) => e.permit !== null && (e.stage === 'permitted' || e.stage === 'unknown') && !permitStale(s, e.permit) && e.permit.expiresAt > now && !queued(s, e) && !heldBack(s, e));
 
 export type Outcome =
   | { readonly kind: 'observed'; readonly ok: boolean; readonly text: ContentRef; readonly receipt: ContentRef | null }

@@ -41,6 +41,26 @@ describe('an effect of unknown outcome whose key ended before its repetition', (
   });
 });
 
+describe('what may be repeated, beside what is to be looked at after a resume', () => {
+  it('[RES-1, EFF-4] waits for the look, is not due before it, and goes on after it', () => {
+    const h = new History();
+    h.turn([{ tool: 'pay', args: { what: 'a' } }, { tool: 'file', args: { what: 'b' } }]);
+    h.seal(); h.start(); h.start(); h.end('unknown'); h.end('unknown'); h.seal();
+    ask(h, 'run.pause-requested'); h.gate(); h.seal();
+    ask(h, 'run.resume-requested');
+    expect(h.judgement().map((f) => f.type)).not.toContain('effect.permitted');
+    h.carryOn();
+    const [pay, file] = Object.values(h.state.effects);
+    expect(file?.lookPermit).not.toBeNull();
+    expect(h.state.lookFirst).toEqual([file?.effect]);
+    expect(needsOf(h.state).map((n) => n.reason)).not.toContainEqual(expect.stringMatching(/^(repeat|attempt)/u));
+    expect(startable({ ...h.state, effects: { ...h.state.effects, [pay?.effect ?? '']: { ...pay, permit: file?.lookPermit } as never } }, h.now)).toEqual([]);
+    h.must('effect-reconciler', [fact('effect.looked', { effect: file?.effect ?? '', look: 1, answer: 'cannot-tell', cause: 'BUSY' })]);
+    h.carryOn();
+    expect(startable(h.state, h.now).map((e) => e.tool)).toEqual(['pay']);
+  });
+});
+
 describe('a run without a policy', () => {
   it('[SCH-2, POL-4] is judged anew when another document of the tenant changes, and denied again, so that nothing stays due', () => {
     const h = new History();

@@ -69,7 +69,7 @@ export const AUTHORITY_SABOTEURS: readonly Planned[] = [
     law: 'APP-2', title: 'a gate that takes everybody for a reviewer',
     saboteur: {
       setting: { ...base, ...world({ ok: 1 }), opening, weights: busy, people },
-      access: hearing('policy-gate', retold('roles.published', (d) => ({ data: { people: d.people.map((p) => ({ ...p, roles: ['operator'] })) } }) as Partial<EventEnvelope>)),
+      access: hearing('policy-gate', retold('roles.published', (d) => ({ data: { ...d, people: d.people.map((p) => ({ ...p, roles: ['operator'] })) } }) as Partial<EventEnvelope>)),
     },
   },
   {

@@ -10,7 +10,7 @@ import { clip } from '../content.js';
 import type { Effect } from '../effect.js';
 import type { RefusedBecause } from '../events.js';
 import { PERMITS_UNUSED } from '../fold-effects.js';
-import { nextLookAt, ownRecoveries, PERMITS_UNUSED_MAX } from '../needs.js';
+import { heldBack, nextLookAt, ownRecoveries, PERMITS_UNUSED_MAX } from '../needs.js';
 import { unresolvedOf } from '../run.js';
 import { acting, question, refusedByRules, toolResource } from './asking.js';
 import { approvalFor, leftUnused, mapped, objections, permitEffect } from './calls.js';
@@ -26,7 +26,7 @@ export function recover(j: Judging): void {
     const all = ownRecoveries(j.d.state, e, now);
     const own = { ...all, look: all.look && e.looks < j.policy.looksMax };
     if (own.look && (e.looks === 0 || !own.again)) judgeLook(j, e);
-    else if (own.again) judgeRepetition(j, e);
+    else if (own.again) { if (!heldBack(j.d.state, e)) judgeRepetition(j, e); }
     else if (!own.later) personFor(j, e, nothingLeft(j, e, all.look));
   }
 }
