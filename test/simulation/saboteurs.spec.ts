@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Fleet } from './fleet.js';
 import { SABOTEURS } from './saboteurs.js';
 
-const SEEDS_MAX = 12;
+const SEEDS_MAX = 40;
 
 describe('the judges of the simulation', () => {
   let fleet: Fleet;

@@ -79,7 +79,7 @@ export const AUTHORITY_SABOTEURS: readonly Planned[] = [
   {
     law: 'APP-2', title: 'a gate that lets people approve what they asked for',
     saboteur: {
-      setting: { ...base, ...world({ ok: 1 }), opening: { ...opening, policy: EYES ?? null }, weights: busy, people: { ...people, changeRoles: 3 } },
+      setting: { ...base, ...world({ ok: 1 }), opening: { ...opening, policy: EYES ?? null }, weights: busy, people: { ...people, changeRoles: 4 }, tools: ['mail', 'pay'], turns: 12 },
       access: hearing('policy-gate', retold('policy.published', (d) => ({ data: { ...d, fourEyes: false } }) as Partial<EventEnvelope>)),
     },
   },
@@ -110,7 +110,7 @@ export const AUTHORITY_SABOTEURS: readonly Planned[] = [
   },
   {
     law: 'TOOL-5', title: 'a gate and a reconciler that miss the removal of a tool',
-    saboteur: { setting: { ...base, ...world({ ok: 1 }), opening: { ...opening, policy: MEANINGS[0] as Meaning }, weights: busy, people: { ...people, changeRegistry: 6 }, turns: 12 }, access: accesses(hearing('policy-gate', asItWas), hearing('effect-reconciler', asItWas)) },
+    saboteur: { setting: { ...base, ...world({ ok: 1 }), opening, weights: busy, people: { ...people, approve: 3, changeRegistry: 6 }, turns: 12, tools: ['mail', 'put'] }, access: accesses(hearing('policy-gate', asItWas), hearing('effect-reconciler', asItWas)) },
   },
   {
     law: 'RES-1', title: 'a gate that permits first and resumes then, and services and a store that do not mind',
