@@ -14,12 +14,11 @@ import { clip, excerptOf, fact, identityOf, isConsequential, recordOutcome, star
 import { decideAgain, NOT_STARTED, persistently } from '@n17q/event-log';
 import { failpoint } from '@n17q/platform';
 import type { Connector, ConnectorOutcome } from '@n17q/tools';
+import { OUTCOME_KEPT_MS, type OutcomeLog } from './outcomes.js';
 import type { ReconcilerPorts } from './ports.js';
 
 /** A dispatch begins within this share of the lease, or not at all: the rest is for the answer. */
 const DISPATCH_SHARE = 0.5;
-/** How long an outcome that only this process knows is offered to a store that does not answer. */
-const OUTCOME_KEPT_MS = 30 * 60_000;
 
 export interface Claim { readonly tenant: TenantId; readonly effect: Effect; readonly tool: ToolMapping; readonly attempt: AttemptId; readonly mayDispatchUntil: number; readonly workspace: WorkspaceRef | null }
 
@@ -34,7 +33,7 @@ function pick(v: DecisionView, among: readonly Effect[]): readonly { effect: Eff
 }
 
 /** Claims what may start now and sends it in the background. `only`: try just this effect, after a joint claim was refused. */
-export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, tenant: TenantId, run: RunId, load: () => Promise<DecisionView>, only?: string): Promise<void> {
+export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, outcomes: OutcomeLog, tenant: TenantId, run: RunId, load: () => Promise<DecisionView>, only?: string): Promise<void> {
   let claims: Claim[] = [];
   const begun = p.monotonicMs();
   const done = await decideAgain(p.log, load, (v) => v.state, (v) => {
@@ -51,7 +50,7 @@ export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Cla
     return { facts };
   });
   if (done.kind === 'refused' && only === undefined && claims.length > 1) {
-    for (const c of claims) await startAttempts(p, mine, tenant, run, () => p.log.view(tenant, run), c.effect.effect);
+    for (const c of claims) await startAttempts(p, mine, outcomes, tenant, run, () => p.log.view(tenant, run), c.effect.effect);
     return;
   }
   if (done.kind === 'refused' && !NOT_STARTED.has(done.outcome.code)) throw new Error(`the store refused a claim: ${done.outcome.code}: ${done.outcome.message}`);
@@ -59,7 +58,7 @@ export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Cla
   failpoint('effect.after-claim-before-dispatch');
   for (const c of claims) {
     mine.set(c.attempt, c);
-    void send(p, mine, tenant, run, c).catch((e: unknown) => p.onTrouble(`attempt ${c.attempt}`, e));
+    void send(p, mine, outcomes, tenant, run, c).catch((e: unknown) => p.onTrouble(`attempt ${c.attempt}`, e));
   }
 }
 
@@ -68,7 +67,7 @@ function usable(p: ReconcilerPorts, tool: ToolMapping): Connector | undefined {
   try { return p.connector(tool); } catch (e) { p.onTrouble(`connector of ${tool.name}`, e); return undefined; }
 }
 
-async function send(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, tenant: TenantId, run: RunId, c: Claim): Promise<void> {
+async function send(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, outcomes: OutcomeLog, tenant: TenantId, run: RunId, c: Claim): Promise<void> {
   try {
     const connector = usable(p, c.tool);
     const args = JSON.parse((await p.log.texts(tenant, [c.effect.args])).get(c.effect.args.commitment) as string) as Json;
@@ -84,14 +83,14 @@ async function send(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, tenant: Ten
       ...(c.workspace === null ? {} : { workspace: { tenant, at: c.workspace } }), ...(receiptTo === undefined ? {} : { receiptTo }),
     });
     failpoint('effect.after-dispatch-before-observation');
-    await record(p, tenant, run, c, outcome);
+    await record(p, outcomes, tenant, run, c, outcome);
     failpoint('effect.after-observation');
   } finally {
     mine.delete(c.attempt);
   }
 }
 
-async function record(p: ReconcilerPorts, tenant: TenantId, run: RunId, c: Claim, o: ConnectorOutcome): Promise<void> {
+async function record(p: ReconcilerPorts, outcomes: OutcomeLog, tenant: TenantId, run: RunId, c: Claim, o: ConnectorOutcome): Promise<void> {
   const contents: import('@n17q/contracts').ContentUpload[] = [];
   const keep = async (text: string, cls: 'tool-result' | 'receipt', media: string) => { const k = await persistently(() => p.keep(tenant, run, text, cls, media), OUTCOME_KEPT_MS, (e) => p.onTrouble(`result of ${c.attempt}`, e), p.log.pause); if (k.upload !== null) contents.push(k.upload); return k.ref; };
   const plain = 'text/plain; charset=utf-8';
@@ -103,14 +102,13 @@ async function record(p: ReconcilerPorts, tenant: TenantId, run: RunId, c: Claim
   }
   const source = await sourceOf(p, c, o, outcome, keep);
   if (o.kind === 'observed' && o.files !== undefined) { const { tree } = o.files.workspace; await persistently(() => p.register(tenant, run, tree), OUTCOME_KEPT_MS, (e) => p.onTrouble(`workspace of ${c.attempt}`, e), p.log.pause); }
-  const done = await persistently(() => decideAgain(p.log, () => p.log.state(tenant, run), (s) => s, (s) => {
+  await outcomes.record(tenant, run, { attempt: c.attempt, contents, facts: (s) => {
     const facts = [...recordOutcome(s, c.effect.effect, c.attempt, outcome, p.log.now())];
     if (facts.length > 0 && o.kind === 'observed' && o.files !== undefined) facts.push(fact('workspace.changed', { effect: c.effect.effect, workspace: o.files.workspace, previous: s.workspace?.tree.commitment ?? null, summary: o.files.summary }));
     if (facts.length > 0 && source !== null && Object.hasOwn(s.effects, c.effect.effect)) facts.push(fact('source.observed', source));
     if (o.kind === 'refused' && o.conflict !== undefined) facts.push(fact('workspace.conflicted', { effect: c.effect.effect, found: clip(JSON.stringify(o.conflict), 2000) }));
-    return { facts, contents };
-  }), OUTCOME_KEPT_MS, (e) => p.onTrouble(`outcome of ${c.attempt}`, e), p.log.pause);
-  if (done.kind === 'refused') throw new Error(`the store refused the outcome of ${c.attempt}: ${done.outcome.code}: ${done.outcome.message}`);
+    return facts;
+  } });
 }
 
 type KeepText = (text: string, cls: 'tool-result', media: string) => Promise<ContentRef>;

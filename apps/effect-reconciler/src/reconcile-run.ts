@@ -7,6 +7,7 @@
 import { applyFindings, expireClaims, startable, takeReceipts, whoseMove, type AttemptId, type DecisionView, type Fact, type RunId, type TenantId } from '@n17q/domain';
 import { decideAgain, startingWith, type Decided } from '@n17q/event-log';
 import { startAttempts, type Claim } from './dispatch.js';
+import { OutcomeLog } from './outcomes.js';
 import { intend } from './intend.js';
 import { lookNow, lookable } from './look.js';
 import type { ReconcilerPorts } from './ports.js';
@@ -24,6 +25,7 @@ function evidence(v: DecisionView, mine: ReadonlySet<AttemptId>): readonly Fact[
 
 export function reconciler(p: ReconcilerPorts): { run(tenant: TenantId, run: RunId): Promise<void>; readonly inFlight: ReadonlyMap<AttemptId, Claim> } {
   const mine = new Map<AttemptId, Claim>();
+  const outcomes = new OutcomeLog(p);
   return {
     inFlight: mine,
     async run(tenant, run) {
@@ -31,7 +33,7 @@ export function reconciler(p: ReconcilerPorts): { run(tenant: TenantId, run: Run
       const load = startingWith(view, () => p.log.view(tenant, run));
       if (evidence(view, new Set(mine.keys())).length > 0) return taken(await decideAgain(p.log, load, (v) => v.state, (v) => ({ facts: evidence(v, new Set(mine.keys())) })), 'evidence');
       if (whoseMove(view.state) === 'intend') return taken(await decideAgain(p.log, load, (v) => v.state, (v) => intend(p, v)), 'an intent');
-      if (startable(view.state, view.now).length > 0) await startAttempts(p, mine, tenant, run, load);
+      if (startable(view.state, view.now).length > 0) await startAttempts(p, mine, outcomes, tenant, run, load);
       if (lookable(view).length > 0) await lookNow(p, view);
     },
   };
