@@ -10,8 +10,8 @@ for (const { program, settings } of JSON.parse(readFileSync(process.env.N17Q_BEN
 let asked = 0;
 process.on('SIGUSR2', () => {
   for (let n = 0; n < 3; n++) globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
-  const { rss, heapUsed } = process.memoryUsage();
-  process.stdout.write(`${JSON.stringify({ event: 'memory', asked: ++asked, rss, heapUsed })}\n`);
+  const { rss, heapUsed, external, arrayBuffers } = process.memoryUsage();
+  process.stdout.write(`${JSON.stringify({ event: 'memory', asked: ++asked, rss, heapUsed, external, arrayBuffers })}\n`);
 });
 process.once('SIGTERM', () => { void (async () => { for (const r of running.toReversed()) await r.stop(); })().then(() => process.exit(0), () => process.exit(1)); });
 process.stdout.write('{"event":"ready"}\n');

@@ -33,11 +33,18 @@ export interface Packed {
   readonly next: LastPack;
 }
 
+/** In memory of its own: it is kept for long, and a slice of the shared pool would keep the whole slab of it alive. */
+function ownBytes(text: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text, 'utf8'));
+  bytes.write(text, 'utf8');
+  return bytes;
+}
+
 /** A line of JSON that says how long what follows is, then manifest and sections as they are: they are JSON themselves, and quoting it again would double it. */
 function textOf(p: PackText): Buffer {
   const bodies = Object.entries(p.sections);
   const head = { manifest: p.manifest.length, sections: bodies.map(([digest, body]) => [digest, body.length]), held: p.held, sought: p.sought };
-  return Buffer.from(`${JSON.stringify(head)}\n${p.manifest}${bodies.map(([, body]) => body).join('')}`, 'utf8');
+  return ownBytes(`${JSON.stringify(head)}\n${p.manifest}${bodies.map(([, body]) => body).join('')}`);
 }
 function parseText(text: string): PackText {
   let at = text.indexOf('\n') + 1;

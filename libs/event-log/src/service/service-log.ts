@@ -44,6 +44,9 @@ export interface ServiceLogOptions { readonly clock?: () => number; readonly tra
 const NAMESPACE = '6f2f6a3c-1d0b-5c86-9a55-2f1f0a0f7a51';
 type Tenant = { -readonly [K in keyof TenantState]: TenantState[K] };
 
+/** What is kept for long in memory of its own: a slice of a pool or of a message keeps the whole of it alive. */
+const ownBytes = (b: Uint8Array): Uint8Array => (b.byteLength === b.buffer.byteLength ? b : Buffer.from(new Uint8Array(b).buffer));
+
 const targetsOf = (s: RunState): readonly string[] => [...new Set(Object.values(s.effects).map((e) => e.scope.target))];
 
 export class ServiceLog {
@@ -126,7 +129,7 @@ export class ServiceLog {
     };
     const outcome = await this.store.append(request);
     if (outcome.kind === 'appended') this.offsetMs = Math.max(this.offsetMs, outcome.recordedAt - this.clock());
-    for (const c of d.contents ?? []) if (outcome.kind === 'appended' && c.ref.class !== 'continuation') this.bodies.set(c.ref.commitment, c.body);
+    for (const c of d.contents ?? []) if (outcome.kind === 'appended' && c.ref.class !== 'continuation') this.bodies.set(c.ref.commitment, ownBytes(c.body));
     return outcome;
   }
 
@@ -144,7 +147,7 @@ export class ServiceLog {
     for (const m of missing) {
       const b = found.get(m);
       if (b === undefined) throw new ContentGone(m, 'missing');
-      this.bodies.set(m, b);
+      this.bodies.set(m, ownBytes(b));
     }
     return found;
   }
