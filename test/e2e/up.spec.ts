@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { connect } from 'nats';
+import { digestOf } from '@n17q/contracts';
 import { isAlive } from '@n17q/platform';
 import { openSandbox, until } from '@n17q/testing';
 import { commandLine, type CommandLine } from './n17q.js';
@@ -192,15 +193,20 @@ describe('separate processes', () => {
     }, { withinMs: 60_000, what: 'a new policy gate', everyMs: 200 });
     expect(after.pid).not.toBe(before['policy-gate']?.pid);
     expect((await n17q.json<Status>(['status'])).problems).toEqual(['policy-gate was started again once, since it ended with SIGKILL.']);
+
+    const schema = { type: 'object', properties: { q: { type: 'string' } }, required: ['q'] };
+    writeFileSync(join(n17q.data, 'mine.json'), JSON.stringify({ tools: [{ name: 'my_search', description: 'Searches.', server: 'mine', schema, schemaDigest: digestOf(schema), mappingRevision: 1, contract: { kind: 'read-only' }, scopeFields: [], target: 'mine', connector: { kind: 'http', config: { baseUrl: 'http://127.0.0.1:9', method: 'GET', path: '/search' } }, timeoutMs: 1000, argumentBytesMax: 1000, outputBytesMax: 1000, dataClass: 'public', costUsdMicros: 0 }] }));
+    await n17q.json(['tool', 'publish', join(n17q.data, 'mine.json')]);
   }, 180_000);
 
-  it('notices after kill -9 of its supervisor that the stack ended, and starts again on the same data', async () => {
+  it('[TOOL-1] notices after kill -9 of its supervisor that the stack ended, and starts again on the same data, with the tools that a person registered', async () => {
     const state = JSON.parse(readFileSync(join(n17q.data, 'stack.json'), 'utf8')) as { supervisor: { pid: number } };
     process.kill(state.supervisor.pid, 'SIGKILL');
     await until(async () => (await n17q.json<Status>(['status'])).stack === 'stopped', { withinMs: 20_000, what: 'the end of the supervisor', everyMs: 200 });
     expect((await n17q.json<Status>(['status'])).problems[0]).toMatch(/The stack ended without being stopped/u);
-    expect((await n17q.json<{ fresh: boolean }>(['up'])).fresh).toBe(true);
+    expect((await n17q.json<{ fresh: boolean }>(['up'], { N17Q_TEST_CMD: 'make check' })).fresh).toBe(true); // publishes its own tools anew
     expect(await n17q.json<Status>(['status'])).toMatchObject({ stack: 'running', problems: [] });
+    expect((await n17q.run(['policy', 'show', '--schema'])).out).toMatch(/"call:my_search"[\s\S]*"call:run_tests"|"call:run_tests"[\s\S]*"call:my_search"/u);
     expect((await n17q.run(['down'])).code).toBe(0);
   }, 180_000);
 

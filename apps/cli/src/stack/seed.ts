@@ -2,16 +2,17 @@
  * Gives the local tenant its documents. What a person published later stays, until the configuration that `up` reads is changed.
  *
  * D1. A document is published when it differs from the one that `up` published last, and never because of anything else.
+ * D2. Tools that a person registered stay, whatever `up` publishes: it replaces its own alone.
  *
  * Rows: TOOL-1.
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { connectBus } from '@n17q/bus';
 import { digestOf } from '@n17q/contracts';
-import type { TenantId } from '@n17q/domain';
+import { tenantStream, type TenantId, type ToolMapping } from '@n17q/domain';
 import { BusStore } from '@n17q/event-log';
 import { FIRST_ALLOWANCE, FIRST_POLICY, OPERATOR_ROLES, profilesOf, publishDocuments, type Site, type TenantDocuments } from '@n17q/testing';
-import { codingTools, probeIsolation } from '@n17q/tools';
+import { BUILTIN_ARGUMENTS, codingTools, probeIsolation } from '@n17q/tools';
 import type { StackSettings } from './settings.js';
 
 export const LOCAL_TENANT = 'local' as TenantId;
@@ -28,6 +29,12 @@ function seededBefore(file: string): Readonly<Record<string, string>> {
   return JSON.parse(readFileSync(file, 'utf8')) as Readonly<Record<string, string>>;
 }
 
+async function othersTools(store: BusStore): Promise<readonly ToolMapping[]> {
+  const view = await store.decisionView({ tenant: LOCAL_TENANT, stream: tenantStream('registry'), afterRevision: 2_147_483_647, targets: [] });
+  const published = view.tenant.find((d) => d.stream === tenantStream('registry'))?.event;
+  return published?.type === 'registry.published' ? published.data.tools.filter((t) => !Object.hasOwn(BUILTIN_ARGUMENTS, t.name)) : [];
+}
+
 /** `storeIncarnation`: a database that was made anew has no documents, whatever the file says. */
 export async function seedTenant(site: Site, settings: StackSettings, file: string, storeIncarnation: string): Promise<void> {
   const wanted = await documentsOf(settings);
@@ -38,7 +45,9 @@ export async function seedTenant(site: Site, settings: StackSettings, file: stri
   if (Object.keys(changed).length === 0) return;
   const bus = await connectBus({ service: 'api', url: site.natsUrl, password: site.busPasswords.api, signal: AbortSignal.timeout(20_000), ...(site.busUser === undefined ? {} : { user: site.busUser }) });
   try {
-    await publishDocuments(new BusStore(bus, 'api'), LOCAL_TENANT, changed);
+    const store = new BusStore(bus, 'api');
+    const registry = changed.registry && { tools: [...changed.registry.tools, ...(await othersTools(store))] }; // keeps D2
+    await publishDocuments(store, LOCAL_TENANT, { ...changed, ...(registry && { registry }) });
   } finally {
     await bus.close();
   }
