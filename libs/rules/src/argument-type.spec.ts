@@ -55,8 +55,8 @@ describe('values', () => {
     const type = argumentsOf({ type: 'object', properties: { a: { type: 'string' }, n: { type: 'number' }, o: { type: 'object', properties: { b: { type: 'string' } } } } });
     const none = { names: new Set<string>(), whole: false };
     const complete = (args: { readonly [key: string]: Json }): boolean => { const s = argumentsSeen(type, args, none); return s.ok && s.complete; };
-    expect([{}, { a: 'x', o: { b: 'y' } }].map(complete)).toEqual([true, true]);
-    expect([{ z: 1 }, { o: { b: 'y', c: 1 } }, { n: 0.00001 }].map(complete)).toEqual([false, false, false]);
+    expect([complete({}), complete({ a: 'x', o: { b: 'y' } })]).toEqual([true, true]);
+    expect([complete({ z: 1 }), complete({ o: { b: 'y', c: 1 } }), complete({ n: 0.00001 })]).toEqual([false, false, false]);
   });
 
   it.each([
