@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { fact, type Fact } from './events.js';
 import { judge } from './gate/judge.js';
+import { callsToJudge } from './gate/waiting.js';
 import { applyFindings, takeReceipts } from './reconcile.js';
 import { quote, stateNow } from './state-now.js';
 import { History, OP, POLICY, rulesText, toolOf } from './spec-kit.js';
@@ -37,6 +38,16 @@ describe('what an earlier attempt may have done', () => {
     h.end('not-sent');
     expect(effect(h)).toMatchObject({ stage: 'not-sent', attempts: [{ end: 'unknown' }, { end: 'not-sent' }] });
     expect(h.state.settle).toEqual([{ reservation, used: amounts }]);
+  });
+  it('[RES-1, POL-1] is among what is judged with its arguments when the same judgement resumes the run', () => {
+    const h = unknown('pay');
+    h.seal();
+    h.must('api', [fact('run.pause-requested', { reason: '' })], OP);
+    h.gate(); h.seal();
+    expect(callsToJudge(h.state, h.now)).toEqual([]);
+    h.must('api', [fact('run.resume-requested', { reason: '' })], OP);
+    expect(h.judgement().map((f) => f.type)).toEqual(['run.resumed', 'effect.permitted']);
+    expect(callsToJudge(h.state, h.now).map((e) => e.effect)).toEqual([effect(h).effect]);
   });
   it('[EFF-4] is not repeated under a permit that outlives the key', () => {
     const h = unknown('pay');

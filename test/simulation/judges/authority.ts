@@ -13,6 +13,7 @@ export const current: Judge = (r, say) => {
   const routes = new Map(r.events.filter((e) => e.type === 'context.compiled').map((e) => [str(e.data['generation']), `${str(of(e.data['route'], 'account'))} ${str(of(e.data['route'], 'model'))}`]));
   along(r, (e, p) => {
     const what = `${e.stream} ${e.revision} (${e.type})`;
+    if (e.data['code'] === 'RULES_BROKEN') say('POL-1', `${what}: calls rules broken that are whole: ${str(e.data['reason'])}`);
     if (PERMITS.has(e.type)) {
       const needed = e.type === 'generation.permitted' ? ['policy', 'profiles'] : e.type === 'effect.permitted' ? ['policy', 'registry'] : ['policy'];
       for (const topic of needed) if (num(of(e.data['tenant'], topic)) === 0 || p.revisions[topic] === 0) say('POL-4', `${what}: given without any ${topic}`);

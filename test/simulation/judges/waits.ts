@@ -4,7 +4,7 @@ import { BOUNDARY } from './log.js';
 import { num, of, str, type Event, type Judge } from './record.js';
 
 const FAILURES_MAX = 5;
-interface Waiting { sealing: boolean; status: string; readonly attempts: Map<string, number>; generation: number | null; readonly approvals: Map<string, { readonly effect: string; readonly until: number }>; retryAt: number | null }
+interface Waiting { sealing: boolean; status: string; readonly attempts: Map<string, number>; generation: number | null; readonly approvals: Map<string, { readonly effect: string; readonly until: number }>; resumed: boolean; retryAt: number | null }
 
 function move(w: Waiting, e: Event): void {
   const effect = str(e.data['effect']);
@@ -12,7 +12,8 @@ function move(w: Waiting, e: Event): void {
   w.retryAt = null;
   switch (e.type) {
     case 'checkpoint.sealed': w.sealing = false; break;
-    case 'run.created': case 'run.resumed': w.status = 'active'; break;
+    case 'run.created': w.status = 'active'; break;
+    case 'run.resumed': w.status = 'active'; w.resumed = true; break;
     case 'run.paused': w.status = 'paused'; break;
     case 'run.ended': w.status = 'ended'; break;
     case 'effect.attempt-started': w.attempts.set(effect, e.recordedAt + num(e.data['leaseMs'])); break;
@@ -31,7 +32,7 @@ function move(w: Waiting, e: Event): void {
 export const durable: Judge = (r, say) => {
   const rows = new Map(r.sim.waits.map((w) => [`${w.stream} ${w.revision}`, w.needs]));
   for (const [stream, events] of r.runs) {
-    const w: Waiting = { sealing: false, status: 'new', attempts: new Map(), generation: null, approvals: new Map(), retryAt: null };
+    const w: Waiting = { sealing: false, status: 'new', attempts: new Map(), generation: null, approvals: new Map(), resumed: false, retryAt: null };
     for (const e of events) {
       move(w, e);
       const needs = rows.get(`${stream} ${e.revision}`);
@@ -41,7 +42,9 @@ export const durable: Judge = (r, say) => {
       if (w.generation !== null && !who('provider-gateway', w.generation)) say('SCH-1', `${stream} ${e.revision}: nobody looks at the model call when its claim runs out`);
       if (w.sealing && !needs.some((n) => n.service === 'checkpoint-sealer')) say('SCH-1', `${stream} ${e.revision}: nobody seals`);
       if (w.sealing || w.status !== 'active') continue;
-      for (const [id, a] of w.approvals) if (!who('policy-gate', a.until)) say('SCH-1', `${stream} ${e.revision}: nobody comes back to approval ${id} at ${a.until}`);
+      // after a resume everything may wait for a look, and its row stands for what waits behind it
+      const looking = needs.some((n) => n.reason.startsWith('look:') || n.reason.startsWith('recover:'));
+      for (const [id, a] of w.approvals) if (!who('policy-gate', a.until) && !(looking && w.resumed)) say('SCH-1', `${stream} ${e.revision}: nobody comes back to approval ${id} at ${a.until}`);
       const { retryAt } = w;
       if (retryAt !== null && needs.some((n) => n.service === 'context-compiler' && n.dueAt < retryAt)) say('SCH-1', `${stream} ${e.revision}: the provider is asked again before the time that it named`);
     }
