@@ -22,6 +22,7 @@ const plants: readonly Plant[] = [
   { rule: 'arrows-reactor', file: 'libs/reactor/src/planted.ts', text: `import '@n17q/tools';` },
   { rule: 'arrows-providers', file: 'libs/providers/src/planted.ts', text: `import type { Anything } from '@n17q/tools'; export type T = Anything;` },
   { rule: 'arrows-tools', file: 'libs/tools/src/planted.ts', text: `import '@n17q/event-log';` },
+  { rule: 'arrows-rules', file: 'libs/rules/src/planted.ts', text: `import '@n17q/event-log';` },
   { rule: 'arrows-client', file: 'libs/client/src/planted.ts', text: `import '@n17q/bus';` },
   { rule: 'arrows-domain', file: 'libs/domain/src/planted.ts', text: `import '@n17q/contracts';` },
   { rule: 'domain-is-pure', file: 'libs/domain/src/built-in.ts', text: `import { randomUUID } from 'node:crypto'; export const id = randomUUID();` },
