@@ -127,6 +127,7 @@ class World {
   async #document(req: IncomingMessage, res: ServerResponse, name: string): Promise<void> {
     const mode = this.mode;
     if (mode.reply === 'cut-before-reading') return void req.socket.destroy();
+    if (req.method === 'GET' && mode.reply === 'refuse') return answer(res, mode.refuseStatus, { error: 'refused by the rules of this service' });
     if (req.method === 'GET') return this.#reply(res, mode.reply, this.ledger.record('read', null, { name }), () => ({ name, version: this.ledger.versionOf(name), body: this.ledger.documentOf(name) }));
     if (req.method !== 'PUT') return answer(res, 405, { error: 'method not allowed' });
     const body = await bodyOf(req);
