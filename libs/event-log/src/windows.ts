@@ -56,7 +56,7 @@ export function countDraws(held: HeldWindows, stream: StreamId, debit: Amounts, 
     const n = debit[w.dimension];
     const opened = startNow(w, now);
     if (n === 0 || (n < 0 && opened !== w.windowStart)) return w;
-    if (opened !== w.windowStart) for (const k of [...held.draws.keys()]) if (ofRow(k, w)) held.draws.delete(k);
+    if (opened !== w.windowStart) for (const k of held.draws.keys()) if (ofRow(k, w)) held.draws.delete(k);
     const key = drawKey(stream, w);
     const drawn = held.draws.get(key) ?? 0;
     const counted = n > 0 ? n : -Math.min(-n, drawn); // keeps W1
@@ -69,5 +69,5 @@ export function countDraws(held: HeldWindows, stream: StreamId, debit: Amounts, 
 export function replaceLimits(held: HeldWindows, limits: readonly WindowLimit[]): void {
   const before = held.rows;
   held.rows = limits.flatMap((l) => DIMENSIONS.map((dimension): WindowRow => ({ everyMs: l.everyMs, dimension, windowStart: 0, used: 0, ...before.find((w) => w.everyMs === l.everyMs && w.dimension === dimension), most: l.amounts[dimension] })));
-  for (const k of [...held.draws.keys()]) if (!held.rows.some((w) => ofRow(k, w))) held.draws.delete(k);
+  for (const k of held.draws.keys()) if (!held.rows.some((w) => ofRow(k, w))) held.draws.delete(k);
 }
