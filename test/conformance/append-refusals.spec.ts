@@ -50,7 +50,7 @@ describe('an append that is not in order', () => {
     const goal = contentOf('g', 'input');
     return {
       stream: runStream(randomUUID() as RunId), expected: 0, contents: [wire(goal)],
-      events: event('run.created', { goal: goal.ref, title, retention: 'standard', world: { kind: 'real' }, budget: { usd_micros: 1, tokens: 1, calls: 1 }, constraints: [], tools: [], workspace: null, whenDone: 'end', changePolicy: 'allow', ...more }),
+      events: event('run.created', { goal: goal.ref, title, retention: 'standard', world: { kind: 'real' }, budget: { usd_micros: 1, tokens: 1, calls: 1 }, constraints: [], tools: [], workspace: null, whenDone: 'end', changePolicy: 'allow', onBehalfOf: null, wallMs: null, ...more }),
     };
   };
   async function answer(body: unknown, bus = stack.bus, user: 'api' | 'provider-gateway' = 'api'): Promise<AppendOutcome> {
