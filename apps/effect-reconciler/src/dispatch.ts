@@ -20,7 +20,7 @@ import type { ReconcilerPorts } from './ports.js';
 /** A dispatch begins within this share of the lease, or not at all: the rest is for the answer. */
 const DISPATCH_SHARE = 0.5;
 
-export interface Claim { readonly tenant: TenantId; readonly effect: Effect; readonly tool: ToolMapping; readonly attempt: AttemptId; readonly mayDispatchUntil: number; readonly workspace: WorkspaceRef | null }
+export interface Claim { readonly effect: Effect; readonly tool: ToolMapping; readonly attempt: AttemptId; readonly mayDispatchUntil: number; readonly workspace: WorkspaceRef | null }
 
 /** Where repeating is free nobody is in a hurry to look, so the whole call may pass; elsewhere others may look as soon as the policy's lease is over. */
 const leaseFor = (t: ToolMapping, leaseMs: number): number => (isConsequential(t.contract) ? leaseMs : leaseMs + t.timeoutMs);
@@ -44,7 +44,7 @@ export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Cla
     for (const { effect, tool } of pick(v, startable(v.state, v.now).filter((e) => only === undefined || e.effect === only))) {
       if (effect.permit === null) continue;
       const attempt = randomUUID();
-      claims.push({ tenant, effect, tool, attempt, mayDispatchUntil: begun + leaseMs * DISPATCH_SHARE, workspace: v.state.workspace });
+      claims.push({ effect, tool, attempt, mayDispatchUntil: begun + leaseMs * DISPATCH_SHARE, workspace: v.state.workspace });
       facts.push(fact('effect.attempt-started', { effect: effect.effect, attempt, attemptNumber: effect.attempts.length + 1, owner: p.incarnation, permit: effect.permit.permit, leaseMs: leaseFor(tool, leaseMs), dispatchBy: Math.floor(v.now + leaseMs * DISPATCH_SHARE) }));
     }
     return { facts };
@@ -83,14 +83,14 @@ async function send(p: ReconcilerPorts, mine: Map<AttemptId, Claim>, outcomes: O
       ...(c.workspace === null ? {} : { workspace: { tenant, at: c.workspace } }), ...(receiptTo === undefined ? {} : { receiptTo }),
     });
     failpoint('effect.after-dispatch-before-observation');
-    await record(p, outcomes, tenant, run, c, outcome);
+    await record(p, outcomes, tenant, run, c, args, outcome);
     failpoint('effect.after-observation');
   } finally {
     mine.delete(c.attempt);
   }
 }
 
-async function record(p: ReconcilerPorts, outcomes: OutcomeLog, tenant: TenantId, run: RunId, c: Claim, o: ConnectorOutcome): Promise<void> {
+async function record(p: ReconcilerPorts, outcomes: OutcomeLog, tenant: TenantId, run: RunId, c: Claim, args: Json, o: ConnectorOutcome): Promise<void> {
   const contents: import('@n17q/contracts').ContentUpload[] = [];
   const keep = async (text: string, cls: 'tool-result' | 'receipt', media: string) => { const k = await persistently(() => p.keep(tenant, run, text, cls, media), OUTCOME_KEPT_MS, (e) => p.onTrouble(`result of ${c.attempt}`, e), p.log.pause); if (k.upload !== null) contents.push(k.upload); return k.ref; };
   const plain = 'text/plain; charset=utf-8';
@@ -100,7 +100,7 @@ async function record(p: ReconcilerPorts, outcomes: OutcomeLog, tenant: TenantId
     case 'refused': outcome = { kind: 'refused', cause: o.cause, text: await keep(o.text, 'tool-result', plain) }; break;
     case 'not-sent': case 'unknown': outcome = o; break;
   }
-  const source = await sourceOf(p, c, o, outcome, keep);
+  const source = await sourceOf(p, c, args, o, outcome, keep);
   if (o.kind === 'observed' && o.files !== undefined) { const { tree } = o.files.workspace; await persistently(() => p.register(tenant, run, tree), OUTCOME_KEPT_MS, (e) => p.onTrouble(`workspace of ${c.attempt}`, e), p.log.pause); }
   await outcomes.record(tenant, run, { attempt: c.attempt, contents, facts: (s) => {
     const facts = [...recordOutcome(s, c.effect.effect, c.attempt, outcome, p.log.now())];
@@ -113,13 +113,12 @@ async function record(p: ReconcilerPorts, outcomes: OutcomeLog, tenant: TenantId
 
 type KeepText = (text: string, cls: 'tool-result', media: string) => Promise<ContentRef>;
 /** Of a tool whose results are sources: what was retrieved, or what is missing now and why (SRC-1, SRC-2). What was not sent retrieved nothing and is tried again. */
-async function sourceOf(p: ReconcilerPorts, c: Claim, o: ConnectorOutcome, outcome: Outcome, keep: KeepText): Promise<EventData['source.observed'] | null> {
+async function sourceOf(p: ReconcilerPorts, c: Claim, args: Json, o: ConnectorOutcome, outcome: Outcome, keep: KeepText): Promise<EventData['source.observed'] | null> {
   const { source } = c.tool;
   if (source === undefined || o.kind === 'not-sent') return null;
   const whole = o.kind === 'observed' && outcome.kind === 'observed' && o.ok && o.partial !== true ? outcome.text : null;
   const gap = whole !== null ? null : o.kind === 'observed' ? (o.ok ? 'LARGER_THAN_KEPT: only a part of it was kept' : 'RETRIEVAL_FAILED: it answered with a failure') : clip(`NOT_RETRIEVED: ${o.cause}`, 900);
   const excerpt = await keep(excerptOf(o.kind === 'observed' || o.kind === 'refused' ? o.text : o.cause), 'tool-result', 'text/plain; charset=utf-8');
-  const args = JSON.parse((await p.log.texts(c.tenant, [c.effect.args])).get(c.effect.args.commitment) as string) as Json;
   return {
     source: `src-${sha256(`${c.effect.effect} ${c.attempt}`).slice(0, 32)}`, effect: c.effect.effect, identity: identityOf(source.identity, args), retrievedAt: p.log.now(), scope: c.effect.scope,
     content: whole, excerpt, required: source.required, replay: whole === null ? 'live' : 'recording', gap,

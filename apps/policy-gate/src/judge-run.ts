@@ -13,13 +13,16 @@ import type { RuleSets } from './rule-sets.js';
 
 export interface GateAround { readonly ruleSets: RuleSets; readonly hook: Ask }
 
-/** Arguments that nobody can read any more are left out, and the judgement says so. */
+/** All of them at once; where some can no longer be read, one by one: those are left out, and the judgement says so. */
 async function argsOf(log: ServiceLog, v: DecisionView, effects: readonly Effect[]): Promise<ReadonlyMap<string, Json>> {
-  const args = new Map<string, Json>();
-  for (const e of effects) {
-    try { args.set(e.args.commitment, JSON.parse((await log.texts(v.state.tenant, [e.args])).get(e.args.commitment) as string) as Json); } catch (x) { if (!(x instanceof ContentGone)) throw x; }
+  try {
+    const texts = await log.texts(v.state.tenant, effects.map((e) => e.args));
+    return new Map([...texts].map(([commitment, text]) => [commitment, JSON.parse(text) as Json]));
+  } catch (x) {
+    if (!(x instanceof ContentGone)) throw x;
+    const [first, ...rest] = effects;
+    return first === undefined || rest.length === 0 ? new Map() : new Map([...(await argsOf(log, v, [first])), ...(await argsOf(log, v, rest))]);
   }
-  return args;
 }
 
 /** What the judgement needs besides the view: the arguments of calls, and the hook's answers. */

@@ -12,7 +12,7 @@ import type { EventEnvelope, Fact, Grounds, HookAnswer } from '../events.js';
 import type { Digest, EffectId, StoreTimeMs } from '../ids.js';
 import type { Json } from '../json.js';
 import type { Rules } from '../rules.js';
-import { isUnresolved } from '../effect.js';
+import { openEffectOf } from '../effect.js';
 import type { RunState } from '../run.js';
 import type { TenantRevisions, TenantState } from '../tenant.js';
 import { judge } from './judge.js';
@@ -28,7 +28,7 @@ export const revisionsOf = (d: Decided): TenantRevisions | null => { for (const 
 
 function viewOf(d: Decided, tenant: TenantState, args: ReadonlyMap<string, Json>): GateView {
   const s = d.before;
-  const own: GateView['open'] = Object.values(s.effects).filter(isUnresolved).map((e) => ({ effect: e.effect, tool: e.tool, scope: e.scope, kind: e.contract.kind, stage: e.stage as 'unknown', generation: e.generation, run: s.run }));
+  const own: GateView['open'] = Object.values(s.effects).flatMap((e) => { const o = openEffectOf(e); return o === undefined ? [] : [{ ...o, run: s.run }]; });
   const hooked = new Map<EffectId, HookAnswer>();
   let now: StoreTimeMs = d.events[0]?.recordedAt ?? 0;
   let suspect = false;
@@ -44,13 +44,13 @@ function viewOf(d: Decided, tenant: TenantState, args: ReadonlyMap<string, Json>
   }
   return { state: s, open: [...own, ...others], tenant, balance: balanceOf(d), windowEndsAt: opensAt(d), suspect, standing: [], now, args, hooked };
 }
+const PLENTY: Amounts = { usd_micros: 2 ** 50, tokens: 2 ** 50, calls: 2 ** 50 };
 /** keeps D1: what the decision drew, and of what it found short no more; of the rest it had enough. */
 function balanceOf(d: Decided): Amounts {
   const taken = most(minus(paid(fold(d.before, d.events).budget), paid(d.before.budget)), NOTHING);
   const short = d.events.flatMap((e) => (e.type === 'budget.exhausted' && e.data.of === 'tenant' ? [e.data.dimension] : []));
-  return short.length === 0 ? taken : { usd_micros: ENOUGH, tokens: ENOUGH, calls: ENOUGH, ...Object.fromEntries(short.map((x) => [x, taken[x]])) };
+  return short.length === 0 ? taken : { ...PLENTY, ...Object.fromEntries(short.map((x) => [x, taken[x]])) };
 }
-const ENOUGH = 2 ** 50;
 const opensAt = (d: Decided): number | null => { for (const e of d.events) { const f = 'facts' in e.data ? (e.data.facts as { readonly opensAt?: number | null } | null) : null; if (typeof f?.opensAt === 'number') return f.opensAt; } return null; };
 
 /** What is made up for a decision, or known to nobody afterwards, is left out of the comparison. */
@@ -59,8 +59,6 @@ function comparable(f: Fact): Json {
   const named = f.type === 'approval.requested' ? { ...rest, approval: '' } : rest;
   return { type: f.type, data: { ...named, ...(grounds === undefined ? {} : { by: [...grounds.by] }) } } as unknown as Json;
 }
-
-const PLENTY: Amounts = { usd_micros: 2 ** 50, tokens: 2 ** 50, calls: 2 ** 50 };
 
 /** What the gate would have said of the same facts under these documents and rules, were the tenant's balance no matter (nobody knows it afterwards). For dry runs: none of it is ever appended. */
 export const judgedUnder = (d: Decided, tenant: TenantState, args: ReadonlyMap<string, Json>, ports: Pick<DerivePorts, 'digest' | 'rules'>): readonly Fact[] =>

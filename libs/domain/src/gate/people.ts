@@ -55,7 +55,7 @@ export function judgeMigrations(j: Judging): void {
     if (full(j)) return;
     const e = j.d.state.effects[m.effect];
     const tool = registry === null ? undefined : toolNamed({ revision: registry.revision, tools: registry.document.tools }, m.tool);
-    const refused = mayNot(j, m.by, 'find', j.policy.findingRoles, 'migrate an effect', about(e)) ?? (e?.stage !== 'unknown' ? no('NOT_UNKNOWN', 'the effect is not unknown: there is nothing to migrate') : e.erased ? no('EVIDENCE_ERASED', 'its evidence was erased') : tool === undefined || registry === null ? no('UNKNOWN_TOOL', `no tool ${m.tool} is registered now`) : null);
+    const refused = mayNot(j, m.by, 'find', j.policy.findingRoles, 'migrate an effect', about(e)) ?? (e?.stage !== 'unknown' ? no('NOT_UNKNOWN', 'the effect is not unknown: there is nothing to migrate') : e.erased ? no('EVIDENCE_ERASED', 'its evidence was erased') : null);
     if (refused !== null || tool === undefined || registry === null) { j.d.add('effect.migration-refused', { migration: m.migration, effect: m.effect, ...(refused ?? no('UNKNOWN_TOOL', `no tool ${m.tool} is registered now`)) }); continue; }
     j.d.add('effect.migrated', { migration: m.migration, effect: m.effect, tool: tool.name, mapping: { registryRevision: registry.revision, mappingRevision: tool.mappingRevision, server: tool.server, schemaDigest: tool.schemaDigest }, contract: tool.contract, by: m.by });
   }
