@@ -8,7 +8,7 @@ import { simulate, type Saboteur, type Simulated } from './simulation.js';
 
 const plenty = { usd_micros: 50_000_000, tokens: 5_000_000, calls: 500 };
 const calm: Saboteur['setting'] = {
-  runs: 1, stepsMax: 150, answerLoss: 0, innerSteps: 0, dropTrigger: 0, duplicateTrigger: 0, weights: { run: 100, deliver: 60, crash: 0, jump: 0, sweep: 3, people: 0 }, allowance: plenty, budget: plenty, retention: 'standard', whenDone: 'end', changePolicy: 'allow', turns: 2,
+  runs: 1, stepsMax: 150, answerLoss: 0, innerSteps: 0, dropTrigger: 0, duplicateTrigger: 0, weights: { run: 100, deliver: 60, crash: 0, jump: 0, sweep: 3, people: 0 }, allowance: plenty, budget: plenty, retention: 'standard', whenDone: 'end', changePolicy: 'allow', turns: 2, onBehalfOf: null, wallMs: null, source: 'none',
   model: { ok: 1, 'loses-request': 0, 'loses-reply': 0, busy: 0, refuses: 0, 'not-sent': 0, late: 0, cut: 0 }, world: { ok: 1, 'reports-failure': 0, 'loses-reply': 0, 'loses-request': 0, refuses: 0, 'not-sent': 0, late: 0, 'slow-arrival': 0, twice: 0 },
 };
 /** Every answer with calls becomes this one. */

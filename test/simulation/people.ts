@@ -9,7 +9,7 @@ import { ServiceLog, type StoreAccess } from '@n17q/event-log';
 import type { Prng } from './prng.js';
 import type { Owner, Scheduler } from './scheduler.js';
 import type { SimulatedStore } from './store.js';
-import { MEANINGS, OTHERWISE, policy, profiles, registry, ROLES, roles, TENANT, type Meaning, type RegistryChange } from './tenant.js';
+import { delegating, MEANINGS, OTHERWISE, policy, profiles, registry, ROLES, roles, TENANT, type Delegated, type Meaning, type RegistryChange, type SourceKind } from './tenant.js';
 import type { World } from './world.js';
 
 const OLGA: Actor = { kind: 'person', id: 'olga' };
@@ -29,7 +29,7 @@ export class People {
   private changed: RegistryChange = { without: [], otherwise: {} };
   private accounts: readonly string[] = ['first', 'second'];
 
-  constructor(private readonly sched: Scheduler, private readonly store: SimulatedStore, private readonly world: World, private readonly rng: Prng, private readonly tools: readonly string[]) {
+  constructor(private readonly sched: Scheduler, private readonly store: SimulatedStore, private readonly world: World, private readonly rng: Prng, private readonly tools: readonly string[], private readonly source: SourceKind) {
     this.access = store.access(this.owner, 'api');
     this.log = new ServiceLog(this.access, null, { clock: () => sched.now, pause: () => sched.sleep(this.owner, 'pauses', 20) });
   }
@@ -56,12 +56,12 @@ export class People {
     return null;
   }
 
-  async begin(o: { readonly run: RunId; readonly budget: Amounts; readonly retention: 'metadata-only' | 'standard'; readonly whenDone: 'end' | 'await-input'; readonly changePolicy: 'allow' | 'review' | 'forbid'; readonly tools: readonly string[] }): Promise<void> {
+  async begin(o: { readonly run: RunId; readonly budget: Amounts; readonly retention: 'metadata-only' | 'standard'; readonly whenDone: 'end' | 'await-input'; readonly changePolicy: 'allow' | 'review' | 'forbid'; readonly tools: readonly string[]; readonly onBehalfOf: string | null; readonly wallMs: number | null }): Promise<void> {
     const goal = contentOf(`do what is to be done in ${o.run}`, 'input');
     this.runs.push(o.run);
     await this.say(o.run, IVAN, (s) => (s.status !== 'new' ? null : {
       facts: [
-        fact('run.created', { goal: goal.ref, title: o.run, retention: o.retention, world: { kind: 'real' }, budget: o.budget, constraints: ['be careful'], tools: o.tools, workspace: null, whenDone: o.whenDone, onBehalfOf: null, wallMs: null, changePolicy: o.changePolicy }),
+        fact('run.created', { goal: goal.ref, title: o.run, retention: o.retention, world: { kind: 'real' }, budget: o.budget, constraints: ['be careful'], tools: o.tools, workspace: null, whenDone: o.whenDone, onBehalfOf: o.onBehalfOf, wallMs: o.wallMs, changePolicy: o.changePolicy }),
         fact('input.received', { text: goal.ref }),
       ],
       contents: [goal],
@@ -122,13 +122,37 @@ export class People {
 
   publishPolicy(meaning: Meaning): Promise<AppendOutcome> { return this.publish('policy', fact('policy.published', policy(meaning)), meaning); }
   changePolicy(): Promise<AppendOutcome> { return this.publishPolicy(this.rng.pick(MEANINGS)); }
-  changeRoles(): Promise<AppendOutcome> { return this.publish('roles', fact('roles.published', this.rng.pick(ROLES))); }
+  private delegated: Delegated = { tools: ['*'], until: null };
+  changeRoles(): Promise<AppendOutcome> { return this.publish('roles', fact('roles.published', delegating(this.rng.pick(ROLES), this.delegated))); }
+  /** Gina lets Ivan act for her in all, in some, for a while, or no more. */
+  delegate(): Promise<AppendOutcome> {
+    this.delegated = this.rng.pick<Delegated>([null, { tools: ['*'], until: null }, { tools: ['read', 'mail', 'put'], until: null }, { tools: ['*'], until: this.sched.now + 3000 }]);
+    return this.changeRoles();
+  }
+  raise(run: RunId): Promise<unknown> {
+    return this.say(run, this.reviewer(), () => ({ facts: [fact('budget.raise-requested', { raise: randomUUID(), amounts: { usd_micros: 10_000, tokens: 20_000, calls: 2 }, wallMs: 5000, reason: 'more' })] }));
+  }
+  /** What was recorded of a source is approved or rejected; a source that is missing may be done without. */
+  review(run: RunId): Promise<unknown> {
+    const decision = this.rng.chance(0.75) ? 'approved' as const : 'rejected' as const;
+    return this.say(run, this.reviewer(), (s) => {
+      const x = s.sources.find((y) => y.review === 'unreviewed');
+      return x === undefined ? null : { facts: [fact('source.reviewed', { source: x.source, decision, note: '' })] };
+    });
+  }
+  /** Says of what is unknown that it is to be looked at as the tool that has its name now. */
+  migrate(run: RunId): Promise<unknown> {
+    return this.say(run, this.reviewer(), (s) => {
+      const e = Object.values(s.effects).find((x) => x.stage === 'unknown' && x.migrated === null && s.migrations.every((m) => m.effect !== x.effect));
+      return e === undefined ? null : { facts: [fact('effect.migration-requested', { migration: randomUUID(), effect: e.effect, tool: e.tool, reason: 'it is this one now' })] };
+    });
+  }
   /** Takes a tool away, puts another one behind its name, or has all as it was. */
   changeRegistry(): Promise<AppendOutcome> {
     const name = this.rng.pick(this.tools);
     const asItWas = this.changed.without.length + Object.keys(this.changed.otherwise).length > 0;
     this.changed = asItWas ? { without: [], otherwise: {} } : this.rng.chance(0.5) ? { without: [name], otherwise: {} } : { without: [], otherwise: { [name]: this.rng.pick(Object.keys(OTHERWISE)) } };
-    return this.publish('registry', fact('registry.published', registry(this.changed)));
+    return this.publish('registry', fact('registry.published', registry(this.changed, this.source)));
   }
   changeAccounts(): Promise<AppendOutcome> {
     this.accounts = this.rng.pick([['first'], ['second'], ['second', 'first'], ['first', 'second']]);
@@ -140,7 +164,7 @@ export class People {
   async restore(): Promise<void> {
     const streams = this.store.held.tenants.get(TENANT)?.streams;
     if (streams?.get('tenant/policy') === undefined) await this.publishPolicy(MEANINGS[0] as Meaning);
-    if (streams?.get('tenant/registry') === undefined) await this.publish('registry', fact('registry.published', registry()));
+    if (streams?.get('tenant/registry') === undefined) await this.publish('registry', fact('registry.published', registry(undefined, this.source)));
     await this.publish('roles', fact('roles.published', roles));
   }
 }

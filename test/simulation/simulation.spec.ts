@@ -61,7 +61,7 @@ describe('the five services under a seeded scheduler', () => {
   it('[EFF-1] tell in every checkpoint the whole of what is unresolved', () => clean('EFF-1'));
   it('[TOOL-1] pin every request to a registry that has its tool', () => clean('TOOL-1'));
   it('[TOOL-4, TOOL-5] start no tool that was removed, or that another one stands for now', () => clean('TOOL-4', 'TOOL-5'));
-  it('[POL-1] start nothing under a policy, registry, role or account that is not the current one', () => clean('POL-1'));
+  it('[POL-1] start nothing under a policy, registry, role, delegation or account that is not the current one', () => clean('POL-1'));
   it('[POL-2] stop at a restriction that came after the plan', () => clean('POL-2'));
   it('[POL-4] permit nothing without a policy and what it needs', () => clean('POL-4'));
   it('[POL-5] ask the world under a permit to look alone', () => clean('POL-5'));
@@ -69,9 +69,10 @@ describe('the five services under a seeded scheduler', () => {
   it('[APP-2] ask where the policy wants a person, and take the word of those alone who may give it, for exactly this', () => clean('APP-2'));
   it('[APP-3] take no approval that was refused, revoked, spent, or ran out', () => clean('APP-3'));
   it('[BUD-3] keep what nobody knows the cost of', () => clean('BUD-3'));
-  it('[RES-1] judge anew after a resume', () => clean('RES-1'));
+  it('[RES-1] judge anew after a resume, and ask about what is unknown first', () => clean('RES-1'));
   it('[SCH-1] write down for every wait who comes back, and when, and end what is repeated', () => clean('SCH-1'));
   it('[SCH-3] judge anew when a wait is over', () => clean('SCH-3'));
+  it('[SRC-2] rest nothing on a source that is missing', () => clean('SRC-2'));
   it('[NAT-4] give nothing for what a provider remembers', () => clean('NAT-4'));
 
   it('meet what they are tried with', () => {
@@ -80,7 +81,7 @@ describe('the five services under a seeded scheduler', () => {
       'crash', 'found by sweep', 'effect.outcome-unknown', 'generation.outcome-unknown', 'effect.reconciled', 'effect.looked', 'effect.not-sent', 'effect.refused', 'effect.denied', 'effect.needs-person', 'finding.accepted', 'receipt.received',
       'approval.requested', 'run.paused', 'run.resumed', 'run.ended', 'segment.started', 'continuation.retained', 'budget.exhausted', 'call.refused', 'policy.published', 'effect.duplicated',
       'approval.decided approved', 'approval.decided rejected', 'approval.revoked', 'decided by mara', 'decided by ivan', 'permit on an approval', 'effect.denied NOT_APPROVED', 'effect.denied POLICY_FORBIDS', 'effect.denied TOOL_NOT_MAPPED', 'effect.denied EFFECT_UNRESOLVED',
-      'generation.denied POLICY_UNAVAILABLE', 'context.blocked REGISTRY_UNAVAILABLE', 'roles.published', 'registry.published', 'look at what is no longer a tool', 'provider that remembers',
+      'generation.denied POLICY_UNAVAILABLE', 'context.blocked REGISTRY_UNAVAILABLE', 'roles.published', 'registry.published', 'look at what is no longer a tool', 'effect.denied DELEGATION_ENDED', 'generation.denied DELEGATION_ENDED', 'budget.raised', 'budget.raise-refused', 'effect.migrated', 'effect.migration-refused', 'source.observed', 'source.reviewed approved', 'effect.denied SOURCE_MISSING', 'run.paused WORK_TIME_EXHAUSTED', 'provider that remembers',
       'send read-only', 'send contained', 'send idempotent', 'send keyed', 'send queryable', 'send neither',
     ]) expect(`${what}: ${(seen.get(what) ?? 0) > 0}`).toBe(`${what}: true`);
   });

@@ -66,7 +66,7 @@ class Simulation {
     this.store = new SimulatedStore(this.sched, rng, setting.answerLoss, setting.innerSteps, saboteur);
     this.world = new World(this.sched, rng, { weights: setting.world, keyAware: setting.keyAware, queryWorks: setting.queryWorks, storePosition: () => this.store.position });
     this.model = new Model(this.sched, rng, { weights: setting.model, script: scriptOf(rng, setting.turns), storePosition: () => this.store.position, timeoutMs: MODEL_TIMEOUT_MS });
-    this.people = new People(this.sched, this.store, this.world, rng, setting.tools.length > 0 ? setting.tools : TOOLS.map((t) => t.name));
+    this.people = new People(this.sched, this.store, this.world, rng, setting.tools.length > 0 ? setting.tools : TOOLS.map((t) => t.name), setting.source);
     this.around = {
       sched: this.sched, store: this.store, world: this.world, model: this.model, artifacts: this.artifacts, timeoutMs: MODEL_TIMEOUT_MS,
       onTrouble: (who, what, e) => { this.troubles.push({ who, what, message: e instanceof Error ? e.message : String(e) }); },
@@ -136,10 +136,10 @@ class Simulation {
     const say = (topic: Parameters<People['publish']>[0], f: Parameters<People['publish']>[1]) => people.publish(topic, f);
     const { opening } = setting;
     this.talk(Promise.all([
-      ...(opening.policy === null ? [] : [people.publishPolicy(opening.policy)]), ...(opening.registry ? [say('registry', fact('registry.published', registry()))] : []), ...(opening.profiles ? [say('profiles', fact('profiles.published', profiles(['first', 'second'])))] : []),
+      ...(opening.policy === null ? [] : [people.publishPolicy(opening.policy)]), ...(opening.registry ? [say('registry', fact('registry.published', registry(undefined, setting.source)))] : []), ...(opening.profiles ? [say('profiles', fact('profiles.published', profiles(['first', 'second'])))] : []),
       say('roles', fact('roles.published', roles)), say('budget', fact('allowance.granted', { amounts: setting.allowance, reason: 'to begin with' })),
     ]));
-    for (let r = 1; r <= setting.runs; r++) this.talk(people.begin({ run: `run-${r}`, budget: setting.budget, retention: setting.retention, whenDone: setting.whenDone, changePolicy: setting.changePolicy, tools: setting.tools }));
+    for (let r = 1; r <= setting.runs; r++) this.talk(people.begin({ run: `run-${r}`, budget: setting.budget, retention: setting.retention, whenDone: setting.whenDone, changePolicy: setting.changePolicy, tools: setting.tools, onBehalfOf: setting.onBehalfOf, wallMs: setting.wallMs }));
     await sched.settle();
     while (sched.steps < setting.stepsMax) {
       const w = setting.weights;

@@ -33,8 +33,11 @@ export const OTHERWISE: { readonly [how: string]: (t: ToolMapping) => ToolMappin
   'another contract': (t) => ({ ...t, contract: t.contract.kind === 'neither' ? { kind: 'keyed', keyLifeMs: 60_000 } : { kind: 'neither' }, mappingRevision: 4 }),
 };
 export interface RegistryChange { readonly without: readonly string[]; readonly otherwise: { readonly [tool: string]: string } }
-export const registry = (c: RegistryChange = { without: [], otherwise: {} }): RegistryDocument =>
-  ({ tools: TOOLS.filter((t) => !c.without.includes(t.name)).map((t) => OTHERWISE[c.otherwise[t.name] ?? '']?.(t) ?? t) });
+/** Whether what `read` brings is a source, and one that the run needs. */
+export type SourceKind = 'none' | 'optional' | 'required';
+const sourced = (t: ToolMapping, kind: SourceKind): ToolMapping => (kind === 'none' || t.name !== 'read' ? t : { ...t, source: { identity: 'document {what}', required: kind === 'required' } });
+export const registry = (c: RegistryChange = { without: [], otherwise: {} }, source: SourceKind = 'none'): RegistryDocument =>
+  ({ tools: TOOLS.filter((t) => !c.without.includes(t.name)).map((t) => sourced(OTHERWISE[c.otherwise[t.name] ?? '']?.(t) ?? t, source)) });
 
 /** What people mean by a policy. The judges go by this, and not by the document in which it is written. */
 export interface Meaning { readonly forbid: readonly string[]; readonly ask: readonly string[]; readonly fourEyes: boolean; readonly approvalLifeMs: number }
@@ -61,5 +64,8 @@ const account = (name: string) => ({ account: name, provider: 'simulated', adapt
 export const routeOf = (name: string): Route => ({ account: name, provider: 'simulated', adapter: 'simulated', model: `model-of-${name}` });
 export const profiles = (accounts: readonly string[]): ProfilesDocument => ({ accounts: accounts.map(account), preference: accounts.map(routeOf) });
 const people = (olga: string, ivan: string, mara: string): RolesDocument => ({ people: [{ person: 'olga', roles: [olga] }, { person: 'ivan', roles: [ivan] }, { person: 'mara', roles: [mara] }], delegations: [] });
+/** Ivan asks for runs, of some of them for Gina. Null: she lets nobody act for her. */
+export type Delegated = { readonly tools: readonly string[]; readonly until: number | null } | null;
+export const delegating = (d: RolesDocument, to: Delegated): RolesDocument => ({ ...d, delegations: to === null ? [] : [{ delegation: 'for-gina', from: 'gina', to: 'ivan', ...to }] });
 export const ROLES: readonly RolesDocument[] = [people('operator', 'reader', 'reader'), people('reader', 'reader', 'operator'), people('operator', 'operator', 'operator')];
-export const roles: RolesDocument = ROLES[0] as RolesDocument;
+export const roles: RolesDocument = delegating(ROLES[0] as RolesDocument, { tools: ['*'], until: null });

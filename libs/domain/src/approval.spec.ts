@@ -15,6 +15,23 @@ function asked(tool: string): History {
 }
 
 describe('an approval', () => {
+  it('[APP-3, SCH-1] is asked for anew when a policy asks again after one that did not, and the earlier question is withdrawn', () => {
+    const h = asked('mail');
+    const first = approval(h).approval;
+    const asking = h.tenant.policy?.document;
+    h.change('policy', POLICY);
+    h.carryOn();
+    expect(effect(h)).toMatchObject({ stage: 'permitted', permit: { approval: null } });
+    h.change('policy', asking);
+    h.carryOn();
+    expect(effect(h)).toMatchObject({ stage: 'awaiting-approval', permit: null });
+    expect(Object.values(h.state.approvals)).toMatchObject([{ stage: 'requested', effect: effect(h).effect }]);
+    expect(approval(h).approval).not.toBe(first);
+    expect(h.append('api', [fact('approval.decided', { approval: first, subject: effect(h).subject, decision: 'approved', note: '' })], OP)).toMatchObject({ code: 'ILLEGAL' });
+    expect(h.judgement()).toEqual([]);
+    decide(h);
+    expect(h.start()).toBe(true);
+  });
   it('[APP-3] is not spent by an attempt that never left, and serves the next one', () => {
     const h = asked('mail');
     decide(h);

@@ -85,6 +85,9 @@ const settleReservation = (s: RunState, id: EffectId, spent: boolean): RunState 
   return { ...s, settle: [...s.settle.filter((x) => x.reservation !== r), { reservation: r, used: spent ? e.amounts : NOTHING }], effects: { ...s.effects, [id]: { ...e, reservation: null } } };
 };
 
+/** One question about an effect at a time: a new one takes the place of one that waits. */
+const unasked = (s: RunState, id: EffectId): RunState['approvals'] => Object.fromEntries(Object.entries(s.approvals).filter(([, a]) => a.effect !== id || a.stage !== 'requested'));
+
 export const EFFECT_FOLD: Folders = {
   'effect.intended': (s, d, e) => {
     const effect: Effect = { ...d, segment: s.segment, stage: 'intended', intendedAt: e.revision, permit: null, reservation: null, attempts: [], receipts: [], result: null, lookPermit: null, looks: 0, lastLookAt: null, needsPerson: null, migrated: null, erased: false, unused: 0, duplicated: 0 };
@@ -93,7 +96,7 @@ export const EFFECT_FOLD: Folders = {
   'call.refused': (s, d, e) =>
     remember({ ...s, calls: s.calls.map((c) => (c.call === d.call ? { ...c, refused: { code: d.code, reason: d.reason } } : c)) },
       { kind: 'result', revision: e.revision, call: d.call, tool: d.tool, outcome: d.code, text: null, segment: s.segment }),
-  'approval.requested': (s, d) => move({ ...s, approvals: { ...s.approvals, [d.approval]: { approval: d.approval, effect: d.effect, subject: d.subject, stage: 'requested', by: null, beside: d.beside, expiresAt: d.expiresAt } } }, 'approval.requested', d.effect, () => ({ permit: null })),
+  'approval.requested': (s, d) => move({ ...s, approvals: { ...unasked(s, d.effect), [d.approval]: { approval: d.approval, effect: d.effect, subject: d.subject, stage: 'requested', by: null, beside: d.beside, expiresAt: d.expiresAt } } }, 'approval.requested', d.effect, () => ({ permit: null })),
   'approval.decided': (s, d, e) => {
     const a = s.approvals[d.approval];
     return a?.stage !== 'requested' ? s : { ...s, approvals: { ...s.approvals, [d.approval]: { ...a, stage: d.decision, by: e.actor } } };

@@ -105,6 +105,23 @@ describe('the guard', () => {
     const events = h.envelopes([fact('checkpoint.sealed', { checkpoint: 'c', version: 1, cut: h.state.revision, boundaries: h.state.boundary, manifest: weakDigest(plain(manifest)), previous: h.state.checkpoint?.checkpoint ?? null })], 'checkpoint-sealer', { kind: 'service', id: 'x' });
     expect(judgeAppend(h.state, 'checkpoint-sealer', events, { manifest, canonical: plain, digest: weakDigest })).toMatchObject({ kind: 'refused', code: 'CHECKPOINT_OMITS_EFFECT', facts: { unresolved: [effect(h).effect] } });
   });
+  it('[RUN-7, EFF-3] takes in whatever an outcome brings with it after the end of the run', () => {
+    const h = new History();
+    h.turn([{ tool: 'read', args: { what: 'a' } }]);
+    h.seal(); h.start();
+    h.must('api', [fact('run.end-requested', { reason: '' })], OP);
+    h.carryOn();
+    const e = Object.values(h.state.effects)[0];
+    expect(h.state.status).toBe('ended');
+    const text = h.content('a result', 'tool-result');
+    const ids = { effect: e?.effect ?? '', attempt: e?.attempts[0]?.attempt ?? '' };
+    expect(h.append('effect-reconciler', [
+      fact('effect.observed', { ...ids, ok: true, text, receipt: null }),
+      fact('workspace.changed', { effect: ids.effect, workspace: { base: 'b', tree: { ...text, class: 'workspace' } }, previous: null, summary: 's' }),
+      fact('source.observed', { source: 'src', effect: ids.effect, identity: 'a document', retrievedAt: h.now, scope: e?.scope ?? { target: '', fields: {} }, content: text, excerpt: text, required: true, replay: 'recording', gap: null }),
+      fact('workspace.conflicted', { effect: ids.effect, found: 'another tree' }),
+    ])).toMatchObject({ kind: 'judged' });
+  });
   it('[RUN-7] ends a run only by saying whether unknowns remain, and lets nothing start after it', () => {
     const h = permitted();
     h.start(); h.end('unknown'); h.carryOn();

@@ -17,7 +17,7 @@ import { needsOf, type Need } from './needs.js';
 import { both, NO_CONDITIONS, permitStale, requiresOf, type Conditions } from './permit.js';
 import type { RunState } from './run.js';
 
-export interface Refused { readonly kind: 'refused'; readonly code: 'WRONG_OWNER' | 'ILLEGAL' | 'PERMIT_STALE' | 'CHECKPOINT_WRONG' | 'CHECKPOINT_OMITS_EFFECT'; readonly message: string; readonly facts: Json }
+export interface Refused { readonly kind: 'refused'; readonly code: 'WRONG_OWNER' | 'ILLEGAL' | 'PERMIT_STALE' | 'PERMIT_EXPIRED' | 'CHECKPOINT_WRONG' | 'CHECKPOINT_OMITS_EFFECT'; readonly message: string; readonly facts: Json }
 export interface Judged {
   readonly kind: 'judged';
   readonly state: RunState;
@@ -34,6 +34,9 @@ export interface SealCheck { readonly manifest: Manifest | null; readonly canoni
 const refuse = (code: Refused['code'], message: string, facts: Json = {}): Refused => ({ kind: 'refused', code, message, facts });
 
 export const mayWrite = (type: EventEnvelope['type'], writer: ServiceName): boolean => EVENT_TABLE[type].writer === 'any' || EVENT_TABLE[type].writer === writer;
+
+/** Whatever else is against it, its permit had ended: a claim that came too late, and no mistake of who made it. */
+const expired = (s: RunState, e: EventEnvelope): boolean => e.type === 'effect.attempt-started' && (s.effects[e.data.effect]?.permit?.expiresAt ?? Infinity) <= e.recordedAt;
 
 /** What the transaction must check before this event may stand. */
 function conditionsOf(s: RunState, e: EventEnvelope): Conditions | Refused {
@@ -81,7 +84,7 @@ export function judgeAppend(before: RunState, writer: ServiceName, events: reado
     if (!mayWrite(e.type, writer)) return refuse('WRONG_OWNER', `${e.type} belongs to ${EVENT_TABLE[e.type].writer}, not to ${writer}`, { type: e.type, owner: EVENT_TABLE[e.type].writer });
     if (e.type === 'dead-letter.recorded' && e.data.service !== writer) return refuse('WRONG_OWNER', 'a dead letter is of the service that records it', { service: e.data.service });
     const why = illegal(s, e);
-    if (why !== null) return refuse('ILLEGAL', `${e.type} at revision ${e.revision}: ${why}`, { type: e.type, revision: e.revision, why });
+    if (why !== null) return refuse(expired(s, e) ? 'PERMIT_EXPIRED' : 'ILLEGAL', `${e.type} at revision ${e.revision}: ${why}`, { type: e.type, revision: e.revision, why });
     // only a boundary that this append makes itself, by its transition, may be open here (SEAL-6)
     if (e.type === 'generation.started' && before.boundary.length > 0) return refuse('ILLEGAL', `${e.type} at revision ${e.revision}: a boundary is unsealed`, { type: e.type, revision: e.revision, why: 'a boundary is unsealed' });
     const c = conditionsOf(s, e);

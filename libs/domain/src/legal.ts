@@ -25,6 +25,7 @@ export type Illegal = string | null;
 export const AFTER_END: ReadonlySet<EventType> = new Set<EventType>([
   'receipt.received', 'effect.receipt-recorded', 'effect.observed', 'effect.refused', 'effect.not-sent', 'effect.outcome-unknown', 'effect.reconciled', 'effect.looked', 'look.permitted',
   'generation.refused', 'generation.not-sent', 'generation.outcome-unknown',
+  'source.observed', 'workspace.changed', 'workspace.conflicted', // they come with an outcome, in its append: refused, they would cost it
   'effect.duplicated', 'effect.contradicted', 'effect.needs-person', 'effect.recovery-denied', 'effect.finding-submitted', 'finding.accepted', 'finding.refused', 'budget.settled', 'budget.raise-refused', 'effect.migration-requested', 'effect.migrated', 'effect.migration-refused', 'source.reviewed', 'run.erasure-requested', 'content.erased', 'checkpoint.sealed', 'note.added', 'dead-letter.recorded', 'provider.disagreed',
 ]);
 const STARTS: ReadonlySet<EventType> = new Set<EventType>(['effect.attempt-started', 'generation.started', 'effect.permitted', 'generation.permitted', 'context.compiled', 'effect.intended']);

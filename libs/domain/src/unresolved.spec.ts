@@ -57,7 +57,7 @@ describe('what an earlier attempt may have done', () => {
     expect(e.permit?.expiresAt).toBe((e.attempts[0]?.startedAt ?? 0) + 30_000);
     const start = fact('effect.attempt-started', { effect: e.effect, attempt: 'late', attemptNumber: 2, owner: 'o', permit: e.permit?.permit ?? '', leaseMs: 1000, dispatchBy: 0 });
     h.now = (e.attempts[0]?.startedAt ?? 0) + 30_000;
-    expect(h.append('effect-reconciler', [start])).toMatchObject({ code: 'ILLEGAL', message: expect.stringContaining('does not allow another attempt') });
+    expect(h.append('effect-reconciler', [start])).toMatchObject({ code: 'PERMIT_EXPIRED', message: expect.stringContaining('does not allow another attempt') }); // nothing was started: whoever asked for it need not be troubled
   });
   it('[EFF-6] holds back a call of the same output on the same target', () => {
     const h = new History();

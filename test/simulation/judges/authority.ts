@@ -13,7 +13,7 @@ export const current: Judge = (r, say) => {
   const routes = new Map(r.events.filter((e) => e.type === 'context.compiled').map((e) => [str(e.data['generation']), `${str(of(e.data['route'], 'account'))} ${str(of(e.data['route'], 'model'))}`]));
   along(r, (e, p) => {
     const what = `${e.stream} ${e.revision} (${e.type})`;
-    if (e.data['code'] === 'RULES_BROKEN') say('POL-1', `${what}: calls rules broken that are whole: ${str(e.data['reason'])}`);
+    if (e.data['code'] === 'RULES_BROKEN' && p.revisions['policy'] !== 0 && p.revisions['registry'] !== 0) say('POL-1', `${what}: calls rules broken that are whole: ${str(e.data['reason'])}`);
     if (PERMITS.has(e.type)) {
       const needed = e.type === 'generation.permitted' ? ['policy', 'profiles'] : e.type === 'effect.permitted' ? ['policy', 'registry'] : ['policy'];
       for (const topic of needed) if (num(of(e.data['tenant'], topic)) === 0 || p.revisions[topic] === 0) say('POL-4', `${what}: given without any ${topic}`);
@@ -25,6 +25,39 @@ export const current: Judge = (r, say) => {
     if (effect && p.meaning.forbid.includes(tools.get(str(e.data['effect'])) ?? '')) say('POL-2', `${what}: the policy forbids ${tools.get(str(e.data['effect']))}`);
     if (!effect && !p.routes.has(routes.get(str(e.data['generation'])) ?? '')) say('POL-1', `${what}: ${routes.get(str(e.data['generation']))} is not configured any more`);
   });
+};
+
+/** Who acts for somebody else does so under a delegation that stands, and what people ask of a run is granted to those alone who may ask it. */
+export const onBehalf: Judge = (r, say) => {
+  const tools = new Map(r.events.filter((e) => e.type === 'effect.intended').map((e) => [str(e.data['effect']), str(e.data['tool'])]));
+  const runs = new Map<string, { readonly from: string; readonly to: string }>();
+  along(r, (e, p) => {
+    if (e.type === 'run.created' && e.data['onBehalfOf'] !== null) runs.set(e.stream, { from: str(e.data['onBehalfOf']), to: str(of(e.raw['actor'], 'id')) });
+    if (['budget.raised', 'effect.migrated', 'finding.accepted'].includes(e.type) && !(p.roles.get(str(of(e.data['by'], 'id'))) ?? []).includes(OPERATOR)) say('POL-1', `${e.stream} ${e.revision} (${e.type}): on the word of ${str(of(e.data['by'], 'id'))}, who may not`);
+    const acts = runs.get(e.stream);
+    if (acts === undefined || !STARTS.has(e.type)) return;
+    const tool = e.type === 'generation.started' ? null : (tools.get(str(e.data['effect'])) ?? '');
+    if (!p.delegations.some((d) => d.from === acts.from && d.to === acts.to && d.until > e.recordedAt && (tool === null || d.tools.includes('*') || d.tools.includes(tool)))) say('POL-1', `${e.stream} ${e.revision} (${e.type}): ${acts.to} acts for ${acts.from}${tool === null ? '' : ` with ${tool}`}, and nobody delegated that`);
+  });
+};
+
+/** Nothing consequential begins while a source that the run needs is missing and nobody said that it may. */
+export const sources: Judge = (r, say) => {
+  const contracts = contractsOf(r);
+  for (const [stream, events] of r.runs) {
+    const missing = new Map<string, string>(); // what is needed, and its newest observation
+    for (const e of events) {
+      const identity = str(e.data['identity']);
+      if (e.type === 'source.observed') { missing.delete(identity); if (e.data['required'] === true && e.data['gap'] !== null) missing.set(identity, str(e.data['source'])); }
+      if (e.type === 'source.reviewed') {
+        const about = events.find((x) => x.type === 'source.observed' && x.data['source'] === e.data['source']);
+        const newest = events.findLast((x) => x.type === 'source.observed' && x.data['identity'] === about?.data['identity'] && x.revision < e.revision);
+        if (about === undefined || newest?.data['source'] !== about.data['source'] || about.data['required'] !== true) continue;
+        if (e.data['decision'] === 'approved') missing.delete(str(about.data['identity'])); else missing.set(str(about.data['identity']), str(about.data['source']));
+      }
+      if (e.type === 'effect.attempt-started' && CONSEQUENTIAL.has(contracts.get(str(e.data['effect']))?.kind ?? '')) for (const [what] of missing) say('SRC-2', `${stream} ${e.revision}: ${str(e.data['effect'])} started, and ${what} is missing`);
+    }
+  }
 };
 
 interface Asked { readonly request: Event; decision?: Event; revoked: boolean; spentBy?: string }
@@ -97,4 +130,25 @@ export const judgedAgain: Judge = (r, say) => {
     if (permit.position < w.e.position) say('SCH-3', `${what}: permitted before the wait after ${w.e.type} of ${w.e.revision}`);
     else for (const [topic, revision] of Object.entries(w.revisions)) if (topic !== 'budget' && num(of(permit.data['tenant'], topic)) < revision) say('SCH-3', `${what}: after ${w.e.type} it was judged under ${topic} ${num(of(permit.data['tenant'], topic))}, and ${revision} was there`);
   });
+};
+
+const SETTLES = new Set(['effect.observed', 'effect.refused', 'effect.not-sent', 'effect.reconciled']);
+const TELLS = new Set(['effect.looked', 'effect.reconciled', 'effect.needs-person', 'effect.recovery-denied']);
+/** After a resume, what was unknown and never asked about is asked about, or named, before anything consequential begins. */
+export const lookedFirst: Judge = (r, say) => {
+  const contracts = contractsOf(r);
+  for (const [stream, events] of r.runs) {
+    const queryable = new Set(events.filter((e) => e.type === 'effect.intended' && of(e.data['contract'], 'query') !== undefined).map((e) => str(e.data['effect'])));
+    const unknown = new Set<string>();
+    const told = new Set<string>();
+    let first = new Set<string>();
+    for (const e of events) {
+      const effect = str(e.data['effect']);
+      if (e.type === 'effect.outcome-unknown' && queryable.has(effect)) unknown.add(effect);
+      if (TELLS.has(e.type)) { told.add(effect); first.delete(effect); }
+      if (SETTLES.has(e.type)) { unknown.delete(effect); first.delete(effect); }
+      if (e.type === 'run.resumed') first = new Set([...unknown].filter((u) => !told.has(u)));
+      if (STARTS.has(e.type) && (e.type === 'generation.started' || CONSEQUENTIAL.has(contracts.get(effect)?.kind ?? ''))) for (const u of first) say('RES-1', `${stream} ${e.revision} (${e.type}): begun after a resume, and nobody had asked about ${u}`);
+    }
+  }
 };

@@ -12,6 +12,7 @@ export const spending: Judge = (r, say) => {
       if (e.type === 'run.created') runs.set(e.stream, { ended: false, granted: num(of(e.data['budget'], d)), drawn: 0, used: 0, overrun: 0, charged: 0, held: new Map() });
       const run = runs.get(e.stream);
       if (run === undefined) continue;
+      if (e.type === 'budget.raised') run.granted += num(of(e.data['amounts'], d));
       const charge = (amounts: unknown): void => {
         if (amounts === undefined) return;
         const charged = num(of(amounts, d));

@@ -43,7 +43,7 @@ export const onceOnly: Judge = (r, say) => {
 export const permits: Judge = (r, say) => {
   const AUTHORITY = new Set([
     'run.created', 'input.received', 'run.pause-requested', 'run.resume-requested', 'provider-response.continue-requested', 'run.end-requested', 'approval.decided', 'approval.revoked', 'effect.finding-submitted', 'receipt.received', 'generation.denied',
-    'route.decided', 'run.paused', 'run.resumed', 'run.ended', 'effect.denied', 'effect.withdrawn', 'finding.accepted', 'budget.exhausted', 'generation.blocked', 'generation.accepted', 'effect.outcome-unknown', 'effect.reconciled', 'effect.duplicated', 'effect.contradicted', 'workspace.conflicted',
+    'route.decided', 'run.paused', 'run.resumed', 'run.ended', 'effect.denied', 'effect.withdrawn', 'finding.accepted', 'budget.exhausted', 'generation.blocked', 'generation.accepted', 'effect.outcome-unknown', 'effect.reconciled', 'effect.duplicated', 'effect.contradicted', 'workspace.conflicted', 'effect.migration-requested', 'effect.migrated', 'budget.raise-requested', 'budget.raised', 'source.reviewed',
   ]);
   const contracts = contractsOf(r);
   const revisions: { [topic: string]: number } = { policy: 0, registry: 0, profiles: 0, roles: 0 };

@@ -1,5 +1,5 @@
 import type { Simulated } from '../simulation.js';
-import { approvals, current, judgedAgain, looks } from './authority.js';
+import { approvals, current, judgedAgain, lookedFirst, looks, onBehalf, sources } from './authority.js';
 import { nothingKept, spending, reservedFirst, unknownKept } from './budgets.js';
 import { duplicates, evidence, onceOnly, permits, scopes, truth, writtenFirst } from './effects.js';
 import { decisions, wholeEffects } from './kept.js';
@@ -13,7 +13,7 @@ import { bounded, durable } from './waits.js';
 export interface Breach { readonly law: string; readonly what: string }
 export const JUDGES: { readonly [name: string]: Judge } = {
   chain, owners, sealedBefore, checkpoints, openEffects, actorKinds, writtenFirst, onceOnly, permits, scopes, truth, evidence, duplicates, oneRequestEach, pieces, contexts, configurations, spending, reservedFirst, nothingKept, nobodyForgotten, endings, lawful,
-  current, approvals, looks, judgedAgain, pinned, stillTheSame, durable, bounded, wholeEffects, decisions, unknownKept,
+  current, approvals, looks, judgedAgain, lookedFirst, onBehalf, sources, pinned, stillTheSame, durable, bounded, wholeEffects, decisions, unknownKept,
 };
 
 /** Every breach that any judge finds, each said once. */

@@ -3,21 +3,21 @@ import { hash, of, plainCanonical, str, unresolvedAlong, type Judge } from './re
 
 const OWNERS: { readonly [prefix: string]: string } = {
   'run.created': 'api', 'input.received': 'api', 'run.pause-requested': 'api', 'run.resume-requested': 'api', 'provider-response.continue-requested': 'api', 'run.end-requested': 'api', 'approval.decided': 'api', 'approval.revoked': 'api',
-  'effect.finding-submitted': 'api', 'receipt.received': 'api', 'note.added': 'api', 'plan.changed': 'api', 'policy.published': 'api', 'registry.published': 'api', 'profiles.published': 'api', 'roles.published': 'api', 'allowance.granted': 'api',
+  'effect.finding-submitted': 'api', 'receipt.received': 'api', 'note.added': 'api', 'plan.changed': 'api', 'policy.published': 'api', 'registry.published': 'api', 'profiles.published': 'api', 'roles.published': 'api', 'allowance.granted': 'api', 'effect.migration-requested': 'api', 'budget.raise-requested': 'api', 'source.reviewed': 'api',
   'checkpoint.sealed': 'checkpoint-sealer', 'context.compiled': 'context-compiler', 'context.blocked': 'context-compiler',
   'generation.permitted': 'policy-gate', 'generation.denied': 'policy-gate', 'route.decided': 'policy-gate', 'run.paused': 'policy-gate', 'run.resumed': 'policy-gate', 'run.ended': 'policy-gate', 'effect.permitted': 'policy-gate', 'effect.denied': 'policy-gate',
   'effect.withdrawn': 'policy-gate', 'approval.requested': 'policy-gate', 'look.permitted': 'policy-gate', 'finding.accepted': 'policy-gate', 'finding.refused': 'policy-gate', 'budget.reserved': 'policy-gate', 'budget.settled': 'policy-gate',
-  'budget.warned': 'policy-gate', 'budget.exhausted': 'policy-gate', 'effect.recovery-denied': 'policy-gate',
+  'budget.warned': 'policy-gate', 'budget.exhausted': 'policy-gate', 'effect.recovery-denied': 'policy-gate', 'effect.migrated': 'policy-gate', 'effect.migration-refused': 'policy-gate', 'budget.raised': 'policy-gate', 'budget.raise-refused': 'policy-gate',
   'segment.started': 'provider-gateway', 'generation.started': 'provider-gateway', 'generation.accepted': 'provider-gateway', 'generation.refused': 'provider-gateway', 'generation.outcome-unknown': 'provider-gateway', 'generation.not-sent': 'provider-gateway',
   'generation.blocked': 'provider-gateway', 'continuation.retained': 'provider-gateway', 'provider.observed': 'provider-gateway', 'provider.disagreed': 'provider-gateway',
   'effect.intended': 'effect-reconciler', 'call.refused': 'effect-reconciler', 'effect.attempt-started': 'effect-reconciler', 'effect.observed': 'effect-reconciler', 'effect.refused': 'effect-reconciler', 'effect.not-sent': 'effect-reconciler',
   'effect.outcome-unknown': 'effect-reconciler', 'effect.receipt-recorded': 'effect-reconciler', 'effect.reconciled': 'effect-reconciler', 'effect.looked': 'effect-reconciler', 'effect.duplicated': 'effect-reconciler', 'effect.needs-person': 'effect-reconciler',
-  'workspace.changed': 'effect-reconciler', 'workspace.conflicted': 'effect-reconciler',
+  'source.observed': 'effect-reconciler', 'effect.contradicted': 'effect-reconciler', 'workspace.changed': 'effect-reconciler', 'workspace.conflicted': 'effect-reconciler',
 };
 export const BOUNDARY = new Set([
   'run.created', 'approval.decided', 'approval.revoked', 'context.blocked', 'generation.permitted', 'generation.denied', 'route.decided', 'run.paused', 'run.resumed', 'run.ended', 'effect.permitted', 'effect.denied', 'effect.withdrawn', 'approval.requested',
   'look.permitted', 'finding.accepted', 'finding.refused', 'budget.exhausted', 'segment.started', 'generation.accepted', 'generation.outcome-unknown', 'generation.blocked', 'call.refused', 'effect.observed', 'effect.refused', 'effect.not-sent',
-  'effect.outcome-unknown', 'effect.reconciled', 'effect.looked', 'effect.duplicated', 'workspace.changed', 'workspace.conflicted', 'effect.recovery-denied',
+  'effect.outcome-unknown', 'effect.reconciled', 'effect.looked', 'effect.duplicated', 'workspace.changed', 'workspace.conflicted', 'effect.recovery-denied', 'source.reviewed', 'source.observed', 'effect.migrated', 'effect.migration-refused', 'budget.raised', 'budget.raise-refused', 'effect.contradicted',
 ]);
 
 /** Consecutive revisions, positions without holes, a chain whose digests come out again. */

@@ -21,7 +21,7 @@ function move(w: Waiting, e: Event): void {
     case 'generation.started': w.generation = e.recordedAt + num(e.data['leaseMs']); break;
     case 'generation.accepted': case 'generation.not-sent': case 'generation.outcome-unknown': w.generation = null; break;
     case 'generation.refused': w.generation = null; if (e.data['class'] === 'retry-later') w.retryAt = e.recordedAt + num(e.data['retryAfterMs'] ?? 1000); break;
-    case 'approval.requested': w.approvals.set(str(e.data['approval']), { effect, until: num(e.data['expiresAt']) }); break;
+    case 'approval.requested': for (const [id, a] of w.approvals) if (a.effect === effect) w.approvals.delete(id); w.approvals.set(str(e.data['approval']), { effect, until: num(e.data['expiresAt']) }); break;
     case 'approval.decided': case 'approval.revoked': w.approvals.delete(str(e.data['approval'])); break;
     case 'effect.permitted': case 'effect.denied': case 'effect.withdrawn': for (const [id, a] of w.approvals) if (a.effect === effect) w.approvals.delete(id); break;
     default: break;

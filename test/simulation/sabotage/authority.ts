@@ -4,9 +4,9 @@ import type { MemoryEventStore, PreparedAppend } from '@n17q/event-log';
 import { REMEMBERS } from '../model.js';
 import type { React } from '../processes.js';
 import { MEANINGS, policy, registry, TENANT, TOOLS, type Meaning } from '../tenant.js';
-import { accesses, base, deluded, hearing, only, port, retold, world, type Planned } from './kit.js';
+import { accesses, base, believing, deluded, hearing, only, port, retold, world, type Planned } from './kit.js';
 
-const people = { input: 3, note: 0, pause: 0, resume: 3, continueResponse: 0, end: 0, finding: 2, receipt: 2, approve: 6, revoke: 0, hesitate: 0, changePolicy: 0, changeRoles: 0, changeRegistry: 0, changeAccounts: 0, grant: 0 };
+const people = { input: 3, note: 0, pause: 0, resume: 3, continueResponse: 0, end: 0, finding: 2, receipt: 2, approve: 6, revoke: 0, hesitate: 0, changePolicy: 0, changeRoles: 0, changeRegistry: 0, changeAccounts: 0, grant: 0, delegate: 0, raise: 0, review: 0, migrate: 0 };
 const busy = { run: 60, deliver: 40, crash: 0, jump: 0.3, sweep: 3, people: 6 };
 const [, ASKING, EYES, , FORBIDDING] = MEANINGS as readonly Meaning[];
 const opening = { policy: ASKING ?? null, registry: true, profiles: true };
@@ -31,6 +31,20 @@ export const AUTHORITY_SABOTEURS: readonly Planned[] = [
   {
     law: 'POL-1', title: 'a gate that judges by the tenant as it first saw it, before a store that does not compare',
     saboteur: { setting: { ...base, ...world({ ok: 1 }), weights: busy, people: { ...people, changePolicy: 3, changeRoles: 2, changeAccounts: 2 } }, access: remembering(), port: noWalls },
+  },
+  {
+    law: 'POL-1', title: 'a gate for which a delegation, once given, holds for ever and for everything',
+    saboteur: {
+      setting: { ...base, ...world({ ok: 1 }), opening: { ...opening, policy: MEANINGS[0] as Meaning }, onBehalfOf: 'gina', weights: busy, people: { ...people, delegate: 4 }, turns: 12 },
+      access: hearing('policy-gate', retold('roles.published', (d) => ({ data: { ...d, delegations: [{ delegation: 'for-gina', from: 'gina', to: 'ivan', tools: ['*'], until: null }] } }) as Partial<EventEnvelope>)),
+    },
+  },
+  {
+    law: 'SRC-2', title: 'a gate that misses that a source could not be had',
+    saboteur: {
+      setting: { ...base, ...world({ ok: 1, 'reports-failure': 2 }), opening: { ...opening, policy: MEANINGS[0] as Meaning }, source: 'required', tools: ['read', 'mail'], weights: busy, people: { ...people, finding: 6 }, turns: 12 },
+      access: hearing('policy-gate', retold('source.observed', (d) => ({ data: { ...d, gap: null } }) as Partial<EventEnvelope>)),
+    },
   },
   {
     law: 'SCH-3', title: 'a gate that goes on after a wait under the rules from before it, before a store that does not compare',
@@ -120,6 +134,18 @@ export const AUTHORITY_SABOTEURS: readonly Planned[] = [
         only('policy-gate', (own) => ({ append: (r) => own.append({ ...r, events: [...r.events.filter((e) => e.type !== 'run.resumed'), ...r.events.filter((e) => e.type === 'run.resumed')] }) }))),
       door: deluded(['effect.attempt-started', 'generation.started'], (s) => ({ ...s, authorityRevision: 0 })),
       react: (service, own, _log, { sched }, owner): React => (service !== 'policy-gate' ? own : async (tenant, run) => { await sched.sleep(owner, 'takes its time', 60); await own(tenant, run); }),
+    },
+  },
+  {
+    law: 'RES-1', title: 'services and a store that begin after a resume and do not look first',
+    saboteur: {
+      setting: { ...base, ...world({ 'loses-reply': 1, 'not-sent': 2 }), opening: { ...opening, policy: MEANINGS[0] as Meaning }, weights: busy, people: { ...people, resume: 8, finding: 0, receipt: 0 }, turns: 12, tools: ['file', 'mail'] },
+      // the gate means to give looks, and nobody hears of it
+      access: only('policy-gate', (own) => ({ append: (r) => {
+        const events = r.events.filter((e) => e.type !== 'look.permitted');
+        return events.length > 0 ? own.append({ ...r, events }) : Promise.resolve({ kind: 'appended' as const, fresh: true, first: r.expected + 1, last: r.expected + 1, head: '', recordedAt: 0, position: '' });
+      } })), calmStepsMax: 1500,
+      react: believing((s) => ({ ...s, lookFirst: [] })), door: deluded(null, (s) => ({ ...s, lookFirst: [] })),
     },
   },
   {

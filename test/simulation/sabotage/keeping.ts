@@ -6,7 +6,7 @@ import type { React } from '../processes.js';
 import { MEANINGS, type Meaning } from '../tenant.js';
 import { accesses, base, deluded, hearing, only, plenty, port, retold, world, type Planned } from './kit.js';
 
-const people = { input: 3, note: 0, pause: 0, resume: 3, continueResponse: 0, end: 0, finding: 2, receipt: 2, approve: 6, revoke: 0, hesitate: 0, changePolicy: 0, changeRoles: 0, changeRegistry: 0, changeAccounts: 0, grant: 0 };
+const people = { input: 3, note: 0, pause: 0, resume: 3, continueResponse: 0, end: 0, finding: 2, receipt: 2, approve: 6, revoke: 0, hesitate: 0, changePolicy: 0, changeRoles: 0, changeRegistry: 0, changeAccounts: 0, grant: 0, delegate: 0, raise: 0, review: 0, migrate: 0 };
 const busy = { run: 60, deliver: 40, crash: 0, jump: 0.3, sweep: 3, people: 6 };
 const opening = { policy: MEANINGS[1] as Meaning, registry: true, profiles: true };
 

@@ -7,7 +7,7 @@ import type { Setting } from '../setting.js';
 const MODES = { ok: 0, 'reports-failure': 0, 'loses-reply': 0, 'loses-request': 0, refuses: 0, 'not-sent': 0, late: 0, 'slow-arrival': 0, twice: 0 };
 export const world = (some: Partial<Setting['world']>): Partial<Setting> => ({ world: { ...MODES, ...some } });
 export const plenty = { usd_micros: 50_000_000, tokens: 5_000_000, calls: 500 };
-export const base: Partial<Setting> = { allowance: plenty, budget: plenty, retention: 'standard', model: { ok: 1, 'loses-request': 0, 'loses-reply': 0, busy: 0, refuses: 0, 'not-sent': 0, late: 0, cut: 0 }, turns: 6 };
+export const base: Partial<Setting> = { allowance: plenty, budget: plenty, retention: 'standard', onBehalfOf: null, wallMs: null, source: 'none', model: { ok: 1, 'loses-request': 0, 'loses-reply': 0, busy: 0, refuses: 0, 'not-sent': 0, late: 0, cut: 0 }, turns: 6 };
 
 /** The store with one of its own checks or duties left out. */
 export const port = (change: (p: PreparedAppend) => PreparedAppend) => (own: EventStorePort): EventStorePort =>
@@ -21,6 +21,13 @@ export const hearing = (service: StoreAccess['service'], told: (e: EventEnvelope
 /** The same event with other data, or another one in its place. */
 export const retold = <T extends EventType>(type: T, as: (d: EventData[T], e: EventEnvelope) => Partial<EventEnvelope> | null) => (e: EventEnvelope): EventEnvelope => (e.type === type ? ({ ...e, ...as(e.data as EventData[T], e) } as EventEnvelope) : e);
 export const accesses = (...all: readonly ((own: StoreAccess) => StoreAccess)[]) => (own: StoreAccess): StoreAccess => all.reduce((x, f) => f(x), own);
+
+/** Services that take a run for another than it is, whenever they look at it. */
+export const believing = (change: (s: RunState) => RunState): NonNullable<Saboteur['react']> => (_service, own, log) => {
+  const [view, state] = [log.view.bind(log), log.state.bind(log)];
+  Object.assign(log, { view: async (...a: Parameters<typeof view>) => { const v = await view(...a); return { ...v, state: change(v.state) }; }, state: async (...a: Parameters<typeof state>) => change(await state(...a)) });
+  return own;
+};
 
 /** The store's guard, which takes a run for another than it is when it judges these events; null: whatever comes. */
 export const deluded = (types: readonly EventType[] | null, change: (s: RunState) => RunState): NonNullable<Saboteur['door']> => (p, clock) => {

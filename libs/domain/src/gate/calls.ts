@@ -117,9 +117,10 @@ function judgeEffect(j: Judging, e: Effect): (() => void) | null {
   if (o.ask.length > 0 && approval === null) {
     const own = Object.values(j.d.state.approvals).filter((x) => x.effect === e.effect && x.subject === e.subject);
     const waiting = own.find((x) => x.stage === 'requested' && x.expiresAt > j.view.now);
-    if (waiting !== undefined) return null;
+    if (waiting !== undefined && e.stage === 'awaiting-approval') return null;
     const ended = own.at(-1);
-    if (ended !== undefined) { j.d.add('effect.denied', { effect: e.effect, ...denied(j, notApproved(j, e, ended, o.beside), o.grounds) }); return null; }
+    // asked before, and permitted meanwhile by a policy that did not ask: the question is put anew
+    if (ended !== undefined && waiting === undefined) { j.d.add('effect.denied', { effect: e.effect, ...denied(j, notApproved(j, e, ended, o.beside), o.grounds) }); return null; }
     j.d.add('approval.requested', { approval: next(j, 'approval'), effect: e.effect, subject: e.subject, reasons: briefly(o.ask), beside: o.beside, expiresAt: j.view.now + j.policy.approvalLifeMs, tenant: tenantRevisions(j.view.tenant), grounds: o.grounds });
     return null;
   }
