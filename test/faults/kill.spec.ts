@@ -37,8 +37,7 @@ describe('a service that dies at a named place', () => {
     await Promise.all(services.map(([service, nth]) => arm(scene.stack, service, `${name}:kill@${nth}`)));
     const started = await scene.start(script);
     await Promise.all(services.map(async ([service]) => { // started again as soon as it is dead: behind a dead one the others have nothing to do
-      await diedAt(scene.stack, service, name, 60_000);
-      await scene.stack.service(service).restart();
+      await diedAt(scene.stack, service, name, 60_000).finally(() => scene.stack.service(service).restart()); // also when it did not die: the next place finds nobody armed
     }));
     const log = await scene.ended(started.run, ENDS_MS);
     expect(await verdict(scene, started, log)).toEqual([]);
@@ -67,7 +66,7 @@ describe('a service that dies at a named place', () => {
 
   describe.each(ROUNDS)('(round %i)', () => {
     it.each<[Failpoint, 'claims' | number]>([
-      ['store.before-begin', 'claims'], ['store.after-commit-before-reply', 'claims'], ['store.after-reply', 'claims'], ['relay.after-read', 9], ['relay.after-publish-before-cursor', 9], ['relay.after-cursor', 9],
+      ['store.before-begin', 'claims'], ['store.after-commit-before-reply', 'claims'], ['store.after-reply', 'claims'], ['relay.after-read', 9], ['relay.after-publish-before-cursor', 9], ['relay.after-cursor', 2], // the cursor is written at intervals: a fast run passes there a few times only
     ])('[RUN-1] [RUN-4] [SEAL-2] [EFF-2] loses and invents nothing when the event store dies at %s', async (name, nth) => {
       const { started, log } = await killed([['event-store', nth === 'claims' ? claims : nth]], name, 'six');
       const found = cells(name, started, log);
