@@ -25,6 +25,8 @@ export interface Judged {
   /** Taken from the tenant's account (negative: given back). */
   readonly debit: Amounts | null;
   readonly openEffects: { readonly upsert: readonly OpenEffect[]; readonly remove: readonly EffectId[] };
+  /** Nobody has anything to do on the run until somebody writes again. */
+  readonly rests: boolean;
   readonly needs: { readonly upsert: readonly Need[]; readonly remove: readonly { readonly service: ServiceName; readonly reason: string }[] };
   readonly cut: Cut | null;
   readonly eraseContents: boolean;
@@ -100,7 +102,7 @@ export function judgeAppend(before: RunState, writer: ServiceName, events: reado
     if (wrong !== null) return refuse('ILLEGAL', `${e.type} at revision ${e.revision}: ${wrong}`, { type: e.type, why: wrong });
     s = after;
   }
-  return { kind: 'judged', state: s, conditions, debit: debitOf(before, s), cut, openEffects: openDiff(before, s), needs: needDiff(before, s), eraseContents: (!contentEnds(before) && contentEnds(s)) || events.some((e) => e.type === 'content.erased') };
+  return { kind: 'judged', state: s, conditions, debit: debitOf(before, s), cut, openEffects: openDiff(before, s), needs: needDiff(before, s), rests: needsOf(s).length === 0, eraseContents: (!contentEnds(before) && contentEnds(s)) || events.some((e) => e.type === 'content.erased') };
 }
 
 /** A run that keeps metadata only lets its content go at its end, but not while something unresolved may still need it (EFF-8). */

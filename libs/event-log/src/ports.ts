@@ -30,6 +30,8 @@ export interface PreparedAppend {
   readonly snapshot?: string;
   readonly openEffects: { readonly upsert: readonly OpenEffect[]; readonly remove: readonly EffectId[] };
   readonly needs: { readonly upsert: readonly Need[]; readonly remove: readonly { readonly service: string; readonly reason: string }[] };
+  /** After it nobody has anything to do on the run until somebody writes again: what is only remembered of it may be forgotten. */
+  readonly rests: boolean;
   /** After a change of a tenant stream: needs of this tenant that wait for one of these become due now. */
   readonly releases: readonly ('policy' | 'budget' | 'profiles')[];
   readonly requires: readonly { readonly stream: StreamId; readonly revision: number }[];

@@ -41,7 +41,7 @@ export function prepare(tenant: TenantId, stream: StreamId, at: { readonly revis
     return row;
   });
   return {
-    tenant, stream, expected: at.revision, appendId, requestDigest: digestOf({ expected: at.revision, facts, appendId }), contents: [], cites: [], openEffects: { upsert: [], remove: [] }, needs: { upsert: [], remove: [] },
+    tenant, stream, expected: at.revision, appendId, requestDigest: digestOf({ expected: at.revision, facts, appendId }), contents: [], cites: [], openEffects: { upsert: [], remove: [] }, needs: { upsert: [], remove: [] }, rests: false,
     citedAs: {}, releases: [], requires: [], scopesFree: [], debit: null, eraseContents: false, wake: 'none', ...rest, rows,
   };
 }

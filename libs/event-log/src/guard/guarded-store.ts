@@ -30,7 +30,10 @@ export class GuardedStore {
     const prepared = prepareAppend(parsed, writer, standing, this.options.clock.now());
     if (isRefusal(prepared)) return prepared;
     const outcome = await this.store.append(prepared.append);
-    if (outcome.kind === 'appended' && outcome.fresh && prepared.state !== null) this.keep(prepared.state);
+    if (outcome.kind === 'appended' && outcome.fresh && prepared.state !== null) {
+      if (prepared.append.rests) this.states.delete(`${request.tenant} ${request.stream}`); // what waits for a person for days is folded again when it goes on
+      else this.keep(prepared.state);
+    }
     return outcome;
   }
 

@@ -92,7 +92,7 @@ export function prepareAppend(p: ParsedAppend, writer: ServiceName, standing: St
   const { request } = p;
   const base = {
     tenant: request.tenant, stream: request.stream, expected: request.expected, appendId: request.appendId, requestDigest: p.requestDigest, contents: p.contents,
-    requires: [...(request.requires ?? [])], scopesFree: [], openEffects: { upsert: [], remove: [] }, needs: { upsert: [], remove: [] }, releases: [], eraseContents: false, debit: null, wake: 'none' as const,
+    requires: [...(request.requires ?? [])], scopesFree: [], openEffects: { upsert: [], remove: [] }, needs: { upsert: [], remove: [] }, rests: false, releases: [], eraseContents: false, debit: null, wake: 'none' as const,
   };
   const uploaded = new Set(p.contents.map((c) => c.ref.commitment));
   const citesOf = (rows: readonly EventRow[]): string[] => [...new Set(rows.flatMap((r) => contentRefsIn(r.data).map((c) => c.commitment)))].filter((c) => !uploaded.has(c));
@@ -134,7 +134,7 @@ export function prepareAppend(p: ParsedAppend, writer: ServiceName, standing: St
   const append: PreparedAppend = {
     ...base, rows, citedAs, // what a run that keeps metadata only has let go at its end stays named by its checkpoints
     cites: [...new Set([...citesOf(rows), ...(j.state.contentErased || (j.state.status === 'ended' && j.state.retention === 'metadata-only') ? [] : (j.cut?.cites ?? []))])], ...(checkpoint === undefined ? {} : { checkpoint }), ...(snapshot === undefined ? {} : { snapshot }),
-    openEffects: j.openEffects, needs: j.needs, requires: [...base.requires, ...j.conditions.requires], ...(j.conditions.validUntil === null ? {} : { validUntil: j.conditions.validUntil }),
+    openEffects: j.openEffects, needs: j.needs, rests: j.rests, requires: [...base.requires, ...j.conditions.requires], ...(j.conditions.validUntil === null ? {} : { validUntil: j.conditions.validUntil }),
     scopesFree: j.conditions.scopesFree, debit: j.debit, releases: givesBack(j.debit) || j.needs.upsert.some((n) => n.waitsFor?.startsWith('budget:')) ? ['budget'] : [], eraseContents: j.eraseContents, wake: wakeOf([...j.needs.upsert], recordedAt),
   };
   return { append, state: j.state };

@@ -11,7 +11,7 @@ import { AppendBatcher, type BatcherOptions } from './batcher.js';
 import { StoreClock } from './clock.js';
 import { encode, type EncodedAppend } from './encode.js';
 import { PostgresReads } from './reads.js';
-import type { LastPack, Packed } from './section-pack.js';
+import type { LastPack } from './section-pack.js';
 
 export interface PostgresStoreOptions extends Partial<Omit<BatcherOptions, 'url'>> {
   readonly url: string;
@@ -86,12 +86,14 @@ export class PostgresEventStore extends PostgresReads implements EventStorePort 
     } catch (error) {
       return Promise.resolve({ kind: 'refused', code: 'MALFORMED', message: (error as Error).message, facts: {} });
     }
-    return encoded.packed === null ? this.#batcher.append(encoded) : this.#seal(key, encoded, encoded.packed);
+    return encoded.packed === null && !prepared.rests ? this.#batcher.append(encoded) : this.#remembered(key, encoded, prepared.rests);
   }
 
-  async #seal(key: string, encoded: EncodedAppend, packed: Packed): Promise<AppendOutcome> {
+  async #remembered(key: string, encoded: EncodedAppend, rests: boolean): Promise<AppendOutcome> {
     const outcome = await this.#batcher.append(encoded);
-    if (outcome.kind === 'appended' && outcome.fresh) this.#lastPacks.set(key, packed.next);
+    if (outcome.kind !== 'appended' || !outcome.fresh) return outcome;
+    if (rests) this.#lastPacks.delete(key);
+    else if (encoded.packed !== null) this.#lastPacks.set(key, encoded.packed.next);
     return outcome;
   }
 
