@@ -7,8 +7,9 @@
  * L3. An unresolved effect is settled only with evidence: an answer, a receipt, a query whose absence is final, an accepted finding.
  * L4. Nothing is dispatched while a boundary is unsealed, without a permit that stands, or twice under a contract that allows once.
  * L5. Reservations fit; what is returned at the end is what is idle.
+ * L6. A change of the workspace follows the state that is there.
  *
- * Rows: RUN-7, EFF-2, EFF-4, EFF-5, EFF-7, EFF-10, BUD-2, SEAL-6.
+ * Rows: RUN-7, EFF-2, EFF-4, EFF-5, EFF-7, EFF-10, BUD-2, SEAL-6, WSP-3.
  */
 import { areAmounts, budgetHolds, DIMENSIONS, idle, isNothing, owed, plus, reserved, covers, settled, type Amounts, type Budget } from './budget.js';
 import { allowedRecoveries, EFFECT_MOVES, isUnresolved, lastAttempt, queryOf, type Effect } from './effect.js';
@@ -144,6 +145,7 @@ const CHECKS: { readonly [T in EventType]?: Check<T> } = {
   'effect.migration-requested': (s) => (s.migrations.length < WAITING_MAX ? null : `${WAITING_MAX} migrations wait already`),
   'effect.migrated': (s, d) => (s.migrations.some((m) => m.migration === d.migration && m.effect === d.effect && m.tool === d.tool) ? null : 'no such migration waits'),
   'effect.migration-refused': (s, d) => (s.migrations.some((m) => m.migration === d.migration) ? null : 'no such migration waits'),
+  'workspace.changed': (s, d) => (d.previous === (s.workspace?.tree.commitment ?? null) ? null : 'it follows another state of the workspace'), // keeps L6
   'source.observed': (s, d) => (Object.hasOwn(s.effects, d.effect) ? null : `this run has no open effect ${d.effect}`),
   'source.reviewed': (s, d) => (s.sources.some((x) => x.source === d.source) ? null : `this run has no source ${d.source}, or a newer observation took its place`),
   'run.erasure-requested': (s) => (s.status === 'ended' ? (s.erasure === null ? null : 'its erasure was asked for already') : 'the run has not ended: end it first, then its content can be erased'),

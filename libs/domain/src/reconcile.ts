@@ -3,13 +3,15 @@
  *
  * R1. An outcome that came after the first byte and is not an answer is unknown, never failed.
  * R2. Evidence is appended beside what was known; contradicting evidence is kept and named.
+ * R3. What a call leaves in the workspace follows the state that it began at. Where the run has gone on from there, it is a conflict, never a replacement.
  *
- * Rows: EFF-1, EFF-2, EFF-3, EFF-4, EFF-5, EFF-9, EFF-10, TOOL-1.
+ * Rows: EFF-1, EFF-2, EFF-3, EFF-4, EFF-5, EFF-9, EFF-10, TOOL-1, WSP-3.
  */
 import { clip, type ContentRef } from './content.js';
+import { isConsequential } from './contract.js';
 import { draftOn } from './draft.js';
 import { EFFECT_MOVES, lastAttempt, queryOf, type Effect } from './effect.js';
-import { fact, type Fact } from './events.js';
+import { fact, type Fact, type WorkspaceRef } from './events.js';
 import type { AttemptId, EffectId, StoreTimeMs } from './ids.js';
 import type { Json } from './json.js';
 import { heldBack, ownRecoveries } from './needs.js';
@@ -90,6 +92,21 @@ export function recordOutcome(s: RunState, effect: EffectId, attempt: AttemptId,
   if (e.stage === 'unknown') return [fact('effect.receipt-recorded', { effect, receipt: evidence, from: 'late-reply' }), fact('effect.reconciled', { effect, as: 'happened', by: 'late-reply', evidence, text: o.text })];
   if (settledAsNot(e)) return contradiction(s, effect, evidence, 'late-reply');
   return e.receipts.some((r) => r.commitment === evidence.commitment) ? [] : [fact('effect.receipt-recorded', { effect, receipt: evidence, from: 'late-reply' })];
+}
+
+/**
+ * An outcome's facts with what the call left in the workspace, begun at `from` (keeps R3). Only the outcome that settles the effect moves the workspace. Of a late
+ * one that the run did not wait for nothing is taken over: what was contained is attempted again on the state as it is now, anything else happened all the same.
+ */
+export function withWorkspace(s: RunState, facts: readonly Fact[], effect: EffectId, from: WorkspaceRef | null, left: { readonly workspace: WorkspaceRef; readonly summary: string }): readonly Fact[] {
+  const late = !facts.some((f) => f.type === 'effect.observed');
+  if (late && !facts.some((f) => f.type === 'effect.reconciled')) return facts;
+  const [began, now] = [from?.tree.commitment ?? null, s.workspace?.tree.commitment ?? null];
+  const busy = late && Object.values(s.effects).some((x) => x.effect !== effect && x.holds === 'workspace' && x.stage === 'in-flight');
+  if (began === now && !busy) return [...facts, fact('workspace.changed', { effect, workspace: left.workspace, previous: now, summary: left.summary })];
+  const conflict = fact('workspace.conflicted', { effect, found: clip(JSON.stringify({ code: 'WORKSPACE_MOVED_ON', began, now, left: left.workspace.tree.commitment, summary: left.summary }), 2000) });
+  const e = s.effects[effect];
+  return late && e !== undefined && !isConsequential(e.contract) ? [conflict] : [...facts, conflict];
 }
 
 /** Evidence that an effect happened although it was settled that it did not: kept, named, counted, and put before a person (EFF-9). */
