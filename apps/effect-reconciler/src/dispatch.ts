@@ -10,15 +10,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import { sha256 } from '@n17q/contracts';
-import { clip, excerptOf, fact, identityOf, isConsequential, recordOutcome, startable, toolNamed, withWorkspace, type AttemptId, type ContentRef, type DecisionView, type Effect, type EventData, type Fact, type Json, type Outcome, type RunId, type TenantId, type ToolMapping, type WorkspaceRef } from '@n17q/domain';
+import { clip, dispatchBy, excerptOf, fact, identityOf, isConsequential, recordOutcome, startable, toolNamed, withWorkspace, type AttemptId, type ContentRef, type DecisionView, type Effect, type EventData, type Fact, type Json, type Outcome, type RunId, type TenantId, type ToolMapping, type WorkspaceRef } from '@n17q/domain';
 import { decideAgain, NOT_STARTED, persistently } from '@n17q/event-log';
 import { failpoint } from '@n17q/platform';
 import type { Connector, ConnectorOutcome } from '@n17q/tools';
 import { OUTCOME_KEPT_MS, type OutcomeLog } from './outcomes.js';
 import type { ReconcilerPorts } from './ports.js';
-
-/** A dispatch begins within this share of the lease, or not at all: the rest is for the answer. */
-const DISPATCH_SHARE = 0.5;
 
 export interface Claim { readonly effect: Effect; readonly tool: ToolMapping; readonly attempt: AttemptId; readonly mayDispatchUntil: number; readonly workspace: WorkspaceRef | null }
 
@@ -44,8 +41,9 @@ export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Cla
     for (const { effect, tool } of pick(v, startable(v.state, v.now).filter((e) => only === undefined || e.effect === only))) {
       if (effect.permit === null) continue;
       const attempt = randomUUID();
-      claims.push({ effect, tool, attempt, mayDispatchUntil: begun + leaseMs * DISPATCH_SHARE, workspace: v.state.workspace });
-      facts.push(fact('effect.attempt-started', { effect: effect.effect, attempt, attemptNumber: effect.attempts.length + 1, owner: p.incarnation, permit: effect.permit.permit, leaseMs: leaseFor(tool, leaseMs), dispatchBy: Math.floor(v.now + leaseMs * DISPATCH_SHARE) }));
+      const by = dispatchBy(effect, v.now, leaseMs);
+      claims.push({ effect, tool, attempt, mayDispatchUntil: begun + by - v.now, workspace: v.state.workspace });
+      facts.push(fact('effect.attempt-started', { effect: effect.effect, attempt, attemptNumber: effect.attempts.length + 1, owner: p.incarnation, permit: effect.permit.permit, leaseMs: leaseFor(tool, leaseMs), dispatchBy: by }));
     }
     return { facts };
   });

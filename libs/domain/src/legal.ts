@@ -12,7 +12,7 @@
  * Rows: RUN-7, EFF-2, EFF-4, EFF-5, EFF-7, EFF-10, BUD-2, SEAL-6, WSP-3.
  */
 import { areAmounts, budgetHolds, DIMENSIONS, idle, isNothing, owed, plus, reserved, covers, settled, type Amounts, type Budget } from './budget.js';
-import { allowedRecoveries, EFFECT_MOVES, isUnresolved, lastAttempt, queryOf, type Effect } from './effect.js';
+import { allowedRecoveries, dispatchBy, EFFECT_MOVES, isUnresolved, lastAttempt, queryOf, sentBy, type Effect } from './effect.js';
 import type { EventData, EventEnvelope, EventType } from './events.js';
 import type { EffectId } from './ids.js';
 import { FINDINGS_MAX, isDisproved, queued, unresolvedOf, WAITING_MAX, type RunState } from './run.js';
@@ -58,6 +58,7 @@ function attemptStart(s: RunState, d: EventData['effect.attempt-started'], e: Ev
   if (before.length > 0 && x.contract.kind === 'queryable') return 'its contract allows looking, not sending again';
   // a permit may outlive what its contract allows: a key's life ends by the store's clock
   if (x.stage === 'unknown' && !allowedRecoveries(x, e.recordedAt).some((r) => r.startsWith('attempt-again'))) return 'its contract does not allow another attempt any more';
+  if (x.stage === 'unknown' && d.dispatchBy > dispatchBy(x, Infinity, 0)) return 'it might be sent when its key is not relied on any more';
   const approval = x.permit.approval === null ? null : s.approvals[x.permit.approval];
   if (x.permit.approval !== null && (approval === undefined || approval === null || approval.subject !== x.subject || (approval.stage !== 'approved' && !(approval.stage === 'spent' && before.length > 0)))) return 'its approval does not stand';
   return null;
@@ -75,7 +76,7 @@ function reconciled(s: RunState, d: EventData['effect.reconciled'], e: EventEnve
   if (d.as === 'happened') return null;
   const after = query.absenceFinalAfterMs;
   const last = lastAttempt(x);
-  return after !== null && last !== undefined && e.recordedAt >= last.startedAt + after ? null : 'absence is not final for this contract yet'; // keeps L3
+  return after !== null && last !== undefined && e.recordedAt >= sentBy(last) + after ? null : 'absence is not final for this contract yet'; // keeps L3
 }
 
 const chargeable = (b: Budget, charged: Amounts): Illegal => (areAmounts(charged) && covers(owed(b), charged) ? null : 'more is charged than is owed');

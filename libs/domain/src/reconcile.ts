@@ -10,7 +10,7 @@
 import { clip, type ContentRef } from './content.js';
 import { isConsequential } from './contract.js';
 import { draftOn } from './draft.js';
-import { EFFECT_MOVES, lastAttempt, queryOf, type Effect } from './effect.js';
+import { EFFECT_MOVES, lastAttempt, queryOf, sentBy, type Effect } from './effect.js';
 import { fact, type Fact, type WorkspaceRef } from './events.js';
 import type { AttemptId, EffectId, StoreTimeMs } from './ids.js';
 import type { Json } from './json.js';
@@ -165,7 +165,7 @@ export function recordLook(s: RunState, effect: EffectId, l: Look, now: StoreTim
   const after = queryOf(e)?.absenceFinalAfterMs ?? null;
   const a = lastAttempt(e);
   const looked = fact('effect.looked', { effect, look: p.look, answer: l.kind, cause: l.kind === 'cannot-tell' ? told(l.cause) : '' });
-  if (l.kind === 'not-found' && after !== null && a !== undefined && now >= a.startedAt + after) return [looked, fact('effect.reconciled', { effect, as: 'did-not-happen', by: 'query', evidence: l.evidence, text: null })];
+  if (l.kind === 'not-found' && after !== null && a !== undefined && now >= sentBy(a) + after) return [looked, fact('effect.reconciled', { effect, as: 'did-not-happen', by: 'query', evidence: l.evidence, text: null })];
   return personFacts(s, [looked], effect, now);
 }
 
