@@ -57,9 +57,9 @@ const personFacts = (s: RunState, facts: readonly Fact[], effect: EffectId, now:
   const d = draftOn(s, 'effect-reconciler', now);
   for (const f of facts) d.add(f.type, f.data as never);
   const e = d.state.effects[effect];
-  const receipt = e?.stage === 'unknown' ? e.receipts.at(-1) : undefined;
-  // a receipt that came while the attempt was in flight tells what its lost reply would have told
-  if (receipt !== undefined) return [...facts, fact('effect.reconciled', { effect, as: 'happened', by: 'receipt', evidence: receipt, text: null })];
+  const receipt = e?.stage === 'unknown' || e?.stage === 'refused' ? e.receipts.at(-1) : undefined;
+  // a receipt that came while the attempt was in flight tells what its lost reply would have told, and contradicts a refusal (R2)
+  if (receipt !== undefined) return [...facts, ...(e?.stage === 'refused' ? [fact('effect.contradicted', { effect, from: 'receipt', evidence: receipt })] : []), fact('effect.reconciled', { effect, as: 'happened', by: 'receipt', evidence: receipt, text: null })];
   const why = e === undefined ? null : personNeeded(d.state, e, now);
   return why === null ? facts : [...facts, fact('effect.needs-person', { effect, reason: why })];
 };
@@ -83,7 +83,8 @@ export function recordOutcome(s: RunState, effect: EffectId, attempt: AttemptId,
       case 'observed': return [fact('effect.observed', { effect, attempt, ok: o.ok, text: o.text, receipt: o.receipt })];
       // after an earlier attempt of unknown outcome these leave the effect unknown (E1)
       case 'refused': return personFacts(s, [fact('effect.refused', { effect, attempt, cause: told(o.cause), text: o.text })], effect, now);
-      case 'not-sent': return personFacts(s, [fact('effect.not-sent', { effect, attempt, cause: told(o.cause) })], effect, now);
+      // whoever handed in a receipt was reached, whatever the connector says of the bytes
+      case 'not-sent': return e.receipts.length > 0 ? recordOutcome(s, effect, attempt, { kind: 'unknown', cause: `RECEIPT_FOR_NOT_SENT: ${o.cause}` }, now) : personFacts(s, [fact('effect.not-sent', { effect, attempt, cause: told(o.cause) })], effect, now);
       case 'unknown': return personFacts(s, [fact('effect.outcome-unknown', { effect, attempt, cause: told(o.cause) })], effect, now); // keeps R1
     }
   }
