@@ -37,7 +37,7 @@ export class TenantDocuments {
     return this.atRevision(a, topic, (now, all) => {
       if (topic === 'roles') requireOwnDelegations(a.person, now as RolesDocument | null, document as RolesDocument);
       if (topic === 'policy') requireRules(document as PolicyDocument, all('registry') as RegistryDocument | null);
-      if (topic === 'registry') requireRegistry(document as RegistryDocument, all('policy') as PolicyDocument | null);
+      if (topic === 'registry') requireRegistry(document as RegistryDocument, all('policy') as PolicyDocument | null, now as RegistryDocument | null);
       return fact(PUBLISHED[topic], document as never);
     });
   }
