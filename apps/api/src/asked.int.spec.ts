@@ -217,7 +217,7 @@ describe('delegations', () => {
     await relay.seal(run);
   });
   it('[POL-1] [SEC-2] are neither given nor brought back by somebody else who publishes the roles, however old their copy', async () => {
-    const put = (document: unknown, as = 'bob') => stack.call('PUT', '/v1/tenant/roles', { as, body: document as never });
+    const put = (document: unknown) => stack.call('PUT', '/v1/tenant/roles', { as: 'bob', body: document as never });
     const before = (await stack.call('GET', '/v1/tenant/roles')).body['document'] as unknown as { readonly people: unknown; readonly delegations: readonly object[] };
     const forged = { delegation: 'mine', from: 'ada', to: 'bob', tools: ['*'], until: null };
     expect((await put({ ...before, delegations: [forged] })).body['code']).toBe('NOT_YOURS');

@@ -25,7 +25,7 @@ export function requireRules(policy: PolicyDocument, registry: RegistryDocument 
   if (!c.ok) throw broken('', c.faults);
 }
 
-const withoutRevision = ({ mappingRevision: _, ...t }: ToolMapping): string => digestOf(t);
+const withoutRevision = (t: ToolMapping): string => digestOf({ ...t, mappingRevision: 0 });
 
 /**
  * Throws for a registry whose schemas are not what their digests say, in which a mapping is another than the one in force under the same revision, or under which
