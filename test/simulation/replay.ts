@@ -1,7 +1,7 @@
 /** What must be the same when a seed is run again: every step, and every event, with random ids renamed in the order in which they appear. */
 import type { Simulated } from './simulation.js';
 
-const RANDOM = /c1\.[0-9a-f]{64}|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<=eff-|src-|n17q-)[0-9a-f]{32}/g;
+const RANDOM = /c1\.[0-9a-f]{64}|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<=eff-|n17q-|src-)[0-9a-f]{32}/g;
 
 export function normalised(s: Simulated): readonly string[] {
   const names = new Map<string, string>();

@@ -22,7 +22,7 @@ const schema = { type: 'object', properties, required: ['what'] };
 const otherSchema = { type: 'object', properties: { ...properties, more: { type: 'string' } }, required: ['what'] };
 const tool = (name: string, contract: EffectContract): ToolMapping => ({
   name, description: `does ${name}`, server: 'sim', schema, schemaDigest: digestOf(schema), mappingRevision: 1, contract, scopeFields: ['what'], target: `sim:${name}`,
-  connector: { kind: 'http', config: contract.precondition === undefined ? {} : { precondition: { header: 'if-match', argument: contract.precondition } } }, timeoutMs: TOOL_TIMEOUT_MS, argumentBytesMax: 10_000, outputBytesMax: 10_000, dataClass: 'internal', costUsdMicros: 10,
+  connector: { kind: 'http', config: contract.precondition === undefined ? { keyHeader: 'idempotency-key' } : { precondition: { header: 'if-match', argument: contract.precondition } } }, timeoutMs: TOOL_TIMEOUT_MS, argumentBytesMax: 10_000, outputBytesMax: 10_000, dataClass: 'internal', costUsdMicros: 10,
 });
 export const TOOLS: readonly ToolMapping[] = Object.entries(CONTRACTS).map(([n, c]) => tool(n, c));
 

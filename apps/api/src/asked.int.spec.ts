@@ -216,6 +216,21 @@ describe('delegations', () => {
     expect((await forAda('bob', 'for-ada-02')).body).toEqual(made.body); // the repeat of what was done
     await relay.seal(run);
   });
+  it('[POL-1] [SEC-2] are neither given nor brought back by somebody else who publishes the roles, however old their copy', async () => {
+    const put = (document: unknown) => stack.call('PUT', '/v1/tenant/roles', { as: 'bob', body: document as never });
+    const before = (await stack.call('GET', '/v1/tenant/roles')).body['document'] as unknown as { readonly people: unknown; readonly delegations: readonly object[] };
+    const forged = { delegation: 'mine', from: 'ada', to: 'bob', tools: ['*'], until: null };
+    expect((await put({ ...before, delegations: [forged] })).body['code']).toBe('NOT_YOURS');
+    const given = await stack.call('POST', '/v1/tenant/delegations', { body: { to: 'bob', tools: ['file_ticket'] } });
+    const copy = (await stack.call('GET', '/v1/tenant/roles')).body['document'] as unknown as typeof before;
+    expect((await put(copy)).status).toBe(200); // as it stands
+    expect((await put({ ...copy, delegations: [{ ...copy.delegations[0], tools: ['*'] }] })).body['code']).toBe('NOT_YOURS');
+    expect((await stack.call('DELETE', `/v1/tenant/delegations/${String(given.body['delegation'])}`)).status).toBe(200);
+    expect((await put(copy)).body['code']).toBe('NOT_YOURS');
+    expect((await list()).delegations).toEqual([]);
+    expect((await put({ ...before, delegations: [{ ...forged, from: 'bob', to: 'ada' }] })).status).toBe(200);
+    expect((await put(before)).status).toBe(200);
+  });
   it('[POL-1] are bounded and name nobody else as giver', async () => {
     await refused('/v1/tenant/delegations', [{}, { to: 'bob' }, { to: 'bob', tools: [] }, { to: '', tools: ['x'] }, { to: 'ada', tools: ['x'] }, { to: 'bob', tools: ['x'], until: '2001-01-01T00:00:00Z' }, { to: 'bob', tools: ['x'], until: 'tomorrow' }, { to: 'bob', tools: ['x'], from: 'eve' }, { to: 'bob', tools: Array.from({ length: 101 }, (_, i) => `t${i}`) }]);
     expect((await list()).delegations).toEqual([]);

@@ -10,15 +10,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import { sha256 } from '@n17q/contracts';
-import { clip, excerptOf, fact, identityOf, isConsequential, recordOutcome, startable, toolNamed, type AttemptId, type ContentRef, type DecisionView, type Effect, type EventData, type Fact, type Json, type Outcome, type RunId, type TenantId, type ToolMapping, type WorkspaceRef } from '@n17q/domain';
+import { clip, dispatchBy, excerptOf, fact, identityOf, isConsequential, recordOutcome, startable, toolNamed, withWorkspace, type AttemptId, type ContentRef, type DecisionView, type Effect, type EventData, type Fact, type Json, type Outcome, type RunId, type TenantId, type ToolMapping, type WorkspaceRef } from '@n17q/domain';
 import { decideAgain, NOT_STARTED, persistently } from '@n17q/event-log';
 import { failpoint } from '@n17q/platform';
 import type { Connector, ConnectorOutcome } from '@n17q/tools';
 import { OUTCOME_KEPT_MS, type OutcomeLog } from './outcomes.js';
 import type { ReconcilerPorts } from './ports.js';
-
-/** A dispatch begins within this share of the lease, or not at all: the rest is for the answer. */
-const DISPATCH_SHARE = 0.5;
 
 export interface Claim { readonly effect: Effect; readonly tool: ToolMapping; readonly attempt: AttemptId; readonly mayDispatchUntil: number; readonly workspace: WorkspaceRef | null }
 
@@ -44,8 +41,9 @@ export async function startAttempts(p: ReconcilerPorts, mine: Map<AttemptId, Cla
     for (const { effect, tool } of pick(v, startable(v.state, v.now).filter((e) => only === undefined || e.effect === only))) {
       if (effect.permit === null) continue;
       const attempt = randomUUID();
-      claims.push({ effect, tool, attempt, mayDispatchUntil: begun + leaseMs * DISPATCH_SHARE, workspace: v.state.workspace });
-      facts.push(fact('effect.attempt-started', { effect: effect.effect, attempt, attemptNumber: effect.attempts.length + 1, owner: p.incarnation, permit: effect.permit.permit, leaseMs: leaseFor(tool, leaseMs), dispatchBy: Math.floor(v.now + leaseMs * DISPATCH_SHARE) }));
+      const by = dispatchBy(effect, v.now, leaseMs);
+      claims.push({ effect, tool, attempt, mayDispatchUntil: begun + by - v.now, workspace: v.state.workspace });
+      facts.push(fact('effect.attempt-started', { effect: effect.effect, attempt, attemptNumber: effect.attempts.length + 1, owner: p.incarnation, permit: effect.permit.permit, leaseMs: leaseFor(tool, leaseMs), dispatchBy: by }));
     }
     return { facts };
   });
@@ -103,8 +101,8 @@ async function record(p: ReconcilerPorts, outcomes: OutcomeLog, tenant: TenantId
   const source = await sourceOf(p, c, args, o, outcome, keep);
   if (o.kind === 'observed' && o.files !== undefined) { const { tree } = o.files.workspace; await persistently(() => p.register(tenant, run, tree), OUTCOME_KEPT_MS, (e) => p.onTrouble(`workspace of ${c.attempt}`, e), p.log.pause); }
   await outcomes.record(tenant, run, { attempt: c.attempt, contents, facts: (s) => {
-    const facts = [...recordOutcome(s, c.effect.effect, c.attempt, outcome, p.log.now())];
-    if (facts.length > 0 && o.kind === 'observed' && o.files !== undefined) facts.push(fact('workspace.changed', { effect: c.effect.effect, workspace: o.files.workspace, previous: s.workspace?.tree.commitment ?? null, summary: o.files.summary }));
+    const said = recordOutcome(s, c.effect.effect, c.attempt, outcome, p.log.now());
+    const facts = [...(o.kind === 'observed' && o.files !== undefined ? withWorkspace(s, said, c.effect.effect, c.workspace, o.files) : said)];
     if (facts.length > 0 && source !== null && Object.hasOwn(s.effects, c.effect.effect)) facts.push(fact('source.observed', source));
     if (o.kind === 'refused' && o.conflict !== undefined) facts.push(fact('workspace.conflicted', { effect: c.effect.effect, found: clip(JSON.stringify(o.conflict), 2000) }));
     return facts;

@@ -1,23 +1,31 @@
 /** Asks the world about an effect of unknown outcome, under its look permit, and records what it said. Looking is not repeating. Rows: EFF-5, POL-5. */
-import { recordLook, stillMapped, toolNamed, type DecisionView, type Effect, type Json, type Look, type ToolMapping } from '@n17q/domain';
+import { recordLook, stillMapped, toolNamed, type DecisionView, type Effect, type Json, type Look, type RegistryDocument, type ToolMapping } from '@n17q/domain';
 import { decideAgain } from '@n17q/event-log';
 import type { LookOutcome } from '@n17q/tools';
 import type { ReconcilerPorts } from './ports.js';
 
 export const lookable = (v: DecisionView): readonly Effect[] => Object.values(v.state.effects).filter((e) => e.stage === 'unknown' && e.lookPermit !== null && e.lookPermit.expiresAt > v.now);
 
-/** As today's registry has it, if it is the same tool still; else as it was when the effect was intended, or as a person migrated it (TOOL-3, TOOL-5). */
-async function toolToAsk(p: ReconcilerPorts, v: DecisionView, e: Effect): Promise<ToolMapping | undefined> {
+type RegistryAt = (revision: number) => Promise<RegistryDocument | null>;
+/**
+ * As today's registry has it, if it is the same tool at the same target still; else as it was when the effect was intended, or as a person migrated it (TOOL-3,
+ * TOOL-5). What another target does not know says nothing about this one.
+ */
+export async function toolToAsk(now: { readonly revision: number; readonly document: RegistryDocument } | null, e: Pick<Effect, 'tool' | 'mapping' | 'migrated' | 'scope'>, registryAt: RegistryAt): Promise<ToolMapping | undefined> {
   const named = e.migrated ?? { tool: e.tool, mapping: e.mapping };
-  const now = v.tenant.registry;
+  const pinned = async (): Promise<ToolMapping | undefined> => {
+    const then = await registryAt(named.mapping.registryRevision);
+    return then === null ? undefined : toolNamed({ revision: named.mapping.registryRevision, tools: then.tools }, named.tool);
+  };
   const today = now === null ? undefined : toolNamed({ revision: now.revision, tools: now.document.tools }, named.tool);
-  if (today !== undefined && stillMapped(today, named.mapping) && (e.migrated !== null || today.target === e.scope.target)) return today;
-  const pinned = await p.log.registryAt(v.state.tenant, named.mapping.registryRevision);
-  return pinned === null ? undefined : toolNamed({ revision: named.mapping.registryRevision, tools: pinned.tools }, named.tool);
+  if (today === undefined || !stillMapped(today, named.mapping)) return pinned();
+  if (e.migrated === null) return today.target === e.scope.target ? today : pinned();
+  const chosen = await pinned();
+  return chosen?.target === today.target ? today : chosen;
 }
 
 async function ask(p: ReconcilerPorts, v: DecisionView, e: Effect): Promise<LookOutcome> {
-  const tool = await toolToAsk(p, v, e);
+  const tool = await toolToAsk(v.tenant.registry, e, (revision) => p.log.registryAt(v.state.tenant, revision));
   if (tool === undefined) return { kind: 'cannot-tell', cause: 'the registry no longer tells how the effect was sent' };
   const connector = p.connector(tool);
   if (connector?.query === undefined) return { kind: 'cannot-tell', cause: 'its connector cannot ask' };

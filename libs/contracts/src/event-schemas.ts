@@ -47,13 +47,16 @@ const generated = { generation: id, attempt: id };
 const asked = o({ reason: words });
 const at = (v: unknown, name: string): unknown => (v !== null && typeof v === 'object' && Object.hasOwn(v, name) ? (v as Record<string, unknown>)[name] : undefined);
 const isRequired = (schema: unknown, name: string): boolean => { const r = at(schema, 'required'); return Array.isArray(r) && r.includes(name); };
+/** Whether each attempt carries the effect's key to the target. */
+const carriesKey = (kind: string, config: unknown): boolean => (kind === 'http' ? typeof at(config, 'keyHeader') === 'string' : kind === 'mcp' && at(config, 'key') !== undefined);
 const preconditionIn = (config: unknown): unknown => at(at(config, 'precondition'), 'argument');
 const toolMapping = o({
   name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_.:-]{0,127}$/), description: words, server: word, schema: json, schemaDigest: digest, mappingRevision: count, contract, scopeFields: z.array(scopeText).max(20), target: scopeText,
   connector: o({ kind: z.enum(CONNECTOR_KINDS), config: json }), timeoutMs: z.int().min(1).max(3_600_000), argumentBytesMax: z.int().min(1).max(4_194_304), outputBytesMax: z.int().min(1).max(1_000_000), dataClass: z.enum(DATA_CLASSES), source: o({ identity: z.string().min(1).max(500), required: z.boolean() }).optional(), costUsdMicros: count,
 }).refine((t) => (t.contract.query?.absenceFinalAfterMs ?? Infinity) >= t.timeoutMs, { path: ['contract', 'query', 'absenceFinalAfterMs'], error: 'absence cannot be final before the call itself has timed out: absenceFinalAfterMs must be at least timeoutMs' })
   .refine((t) => t.contract.precondition === undefined || isRequired(t.schema, t.contract.precondition), { path: ['contract', 'precondition'], error: 'the precondition of an idempotent contract is an argument that the schema requires: each attempt sends it' })
-  .refine((t) => t.contract.precondition === undefined || t.connector.kind !== 'http' || preconditionIn(t.connector.config) === t.contract.precondition, { path: ['connector', 'config', 'precondition'], error: 'an idempotent tool over HTTP needs precondition {header, argument} with the argument that its contract names' });
+  .refine((t) => t.contract.precondition === undefined || t.connector.kind !== 'http' || preconditionIn(t.connector.config) === t.contract.precondition, { path: ['connector', 'config', 'precondition'], error: 'an idempotent tool over HTTP needs precondition {header, argument} with the argument that its contract names' })
+  .refine((t) => t.contract.kind !== 'keyed' || carriesKey(t.connector.kind, t.connector.config), { path: ['connector', 'config'], error: 'a keyed tool needs a place for the key, which each attempt carries: keyHeader over HTTP, key at an MCP server' });
 const profile = o({ contextTokens: z.int().min(1), outputTokensMax: z.int().min(1), toolCalls: z.boolean(), structuredOutput: z.boolean(), nativeContinuation: z.boolean(), opaqueRequired: z.enum(['current-turn', 'never']), storesContent: z.boolean() });
 
 type Schemas = { readonly [T in EventType]: z.ZodType<EventData[T]> };

@@ -10,7 +10,7 @@ export const PROBLEMS = {
   UNAUTHENTICATED: { status: 401, title: 'No valid token came with the request' },
   FORBIDDEN: { status: 403, title: 'This is not handed out' },
   LOCAL_REPOS_OFF: { status: 403, title: 'This server does not read repositories of its own machine' },
-  NOT_YOURS: { status: 403, title: 'Only whoever gave this can take it back' },
+  NOT_YOURS: { status: 403, title: 'Only whoever gave this can give it or take it back' },
   DELEGATION_ABSENT: { status: 403, title: 'No delegation lets the caller act for that person' },
   NOT_FOUND: { status: 404, title: 'There is nothing under this name' },
   METHOD_UNKNOWN: { status: 404, title: 'There is no such operation' },

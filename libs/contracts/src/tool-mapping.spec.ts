@@ -21,3 +21,9 @@ describe('the mapping of an idempotent tool', () => {
     ['none is named', put({}, { precondition: undefined })],
   ])('[TOOL-1] [EFF-4] is refused where %s', (_why, document) => expect(accepts(document)).toBe(false));
 });
+
+describe('the mapping of a keyed tool', () => {
+  const keyed = (kind: string, config: object): unknown => put({ contract: { kind: 'keyed', keyLifeMs: 1000 }, connector: { kind, config } });
+  it.each([['http', { keyHeader: 'idempotency-key' }], ['mcp', { key: { meta: 'n17q/key' } }]])('[TOOL-1] [EFF-4] is published when every attempt carries its key: %s', (kind, config) => expect(accepts(keyed(kind, config))).toBe(true));
+  it.each([['http', {}], ['http', { key: { meta: 'x' } }], ['mcp', {}], ['mcp', { keyHeader: 'x' }], ['command', { keyHeader: 'x' }], ['workspace', { key: 'x' }]])('[TOOL-1] [EFF-4] is refused where nothing would carry it: %s %j', (kind, config) => expect(accepts(keyed(kind, config))).toBe(false));
+});

@@ -77,6 +77,34 @@ describe('evidence that contradicts a settlement', () => {
   });
 });
 
+describe('a receipt that came while the attempt was in flight', () => {
+  const received = (tool: string): { h: History; id: string } => {
+    const h = new History();
+    h.turn([{ tool, args: { what: 'a' } }]);
+    h.seal(); h.start();
+    const id = effect(h).effect;
+    h.must('api', [fact('receipt.received', { effect: id, receipt: h.content('r', 'receipt'), from: 's' })], { kind: 'tool', id: 's' });
+    h.must('effect-reconciler', takeReceipts(h.state));
+    expect(effect(h).stage).toBe('in-flight');
+    return { h, id };
+  };
+  it('[EFF-9] contradicts the refusal that follows it as one that comes later does', () => {
+    const { h, id } = received('mail');
+    h.end('refused');
+    expect(h.events.filter((e) => e.type === 'effect.contradicted')).toMatchObject([{ data: { effect: id, from: 'receipt' } }]);
+    expect([effect(h).stage, h.state.contradictions.count]).toEqual(['happened', 1]);
+    settle(h);
+    expect(h.state).toMatchObject({ status: 'paused', paused: { code: 'EFFECT_CONTRADICTED' } });
+  });
+  it.each(['mail', 'pay', 'file'])('[EFF-4, EFF-5] of %s outweighs the word that nothing was sent: it happened, and is not sent again', (tool) => {
+    const { h, id } = received(tool);
+    h.end('not-sent');
+    settle(h);
+    expect(h.events.filter((e) => e.type === 'effect.reconciled')).toMatchObject([{ data: { effect: id, as: 'happened', by: 'receipt' } }]);
+    expect(h.start()).toBe(false);
+  });
+});
+
 describe('findings that wait', () => {
   it('[EFF-5] are never dropped for another: one too many is refused and says so', () => {
     const h = new History();

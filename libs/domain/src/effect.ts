@@ -10,7 +10,7 @@
  * Rows: EFF-1, EFF-3, EFF-4, EFF-10.
  */
 import type { ContentRef } from './content.js';
-import { isConsequential, recoveriesOf, type EffectContract, type Recovery } from './contract.js';
+import { isConsequential, keyTrustedUntil, recoveriesOf, type EffectContract, type Recovery } from './contract.js';
 import type { Scope } from './scope.js';
 import type { EventType, Permit, World } from './events.js';
 import type { Amounts } from './budget.js';
@@ -27,6 +27,11 @@ export interface Attempt {
   readonly leaseMs: number;
   readonly end: 'open' | 'observed' | 'refused' | 'not-sent' | 'unknown';
 }
+
+/** A dispatch begins within this share of the lease, or not at all: the rest is for the answer. */
+export const DISPATCH_SHARE = 0.5;
+/** From then on the attempt can no longer begin: what is counted from its sending is counted from here, and not from its claim. */
+export const sentBy = (a: Attempt): StoreTimeMs => a.startedAt + a.leaseMs * DISPATCH_SHARE;
 
 export interface Effect {
   readonly effect: EffectId;
@@ -101,6 +106,10 @@ export const lastAttempt = (e: Effect): Attempt | undefined => e.attempts.at(-1)
 
 /** A repetition was answered with a refusal: the precondition may have failed because the attempt before it took. From here on only evidence can tell (EFF-4). */
 const comparedInVain = (e: Effect): boolean => e.attempts.some((a) => a.end === 'refused');
+
+/** Until when an attempt that is claimed now may be sent: a repetition under its key only while the target surely knows the key. */
+export const dispatchBy = (e: Effect, now: StoreTimeMs, leaseMs: number): StoreTimeMs =>
+  Math.floor(Math.min(now + leaseMs * DISPATCH_SHARE, e.stage === 'unknown' && e.contract.kind === 'keyed' ? keyTrustedUntil(e.contract, e.attempts[0]?.startedAt ?? 0) : Infinity));
 
 /** How the effect may be asked about: as its contract says, and after a migration as both contracts say. Absence is final only where both say so, after the longer time. */
 export function queryOf(e: Pick<Effect, 'contract' | 'migrated'>): EffectContract['query'] {

@@ -79,8 +79,17 @@ describe('the guard', () => {
     h.start(); h.end('unknown'); h.carryOn();
     const said = (): Fact => fact('effect.reconciled', { effect: effect(h).effect, as: 'did-not-happen', by: 'query', evidence: h.content('404', 'evidence'), text: null });
     expect(h.append('effect-reconciler', [said()])).toMatchObject({ code: 'ILLEGAL', message: expect.stringContaining('not final') });
-    h.now += 5000;
+    h.now += 5500; // the contract, after the half lease in which it may have been sent
     expect(h.append('effect-reconciler', [said()]).kind).toBe('judged');
+  });
+  it('[EFF-7] takes no permit that claims to have seen what is not there yet: it would outlive every revocation', () => {
+    const h = new History();
+    h.turn([{ tool: 'mail', args: { what: 'a' } }]);
+    const given = h.events.findLast((e) => e.type === 'effect.permitted');
+    if (given?.type !== 'effect.permitted') throw new Error('nothing was permitted');
+    const permit = (seenRevision: number): Fact => fact('effect.permitted', { ...given.data, permit: 'again', seenRevision });
+    expect(h.append('policy-gate', [permit(h.state.revision + 2)])).toMatchObject({ kind: 'refused', code: 'ILLEGAL', facts: { why: 'it claims to have seen what is not there yet' } });
+    expect(h.append('policy-gate', [permit(h.state.revision + 1)]).kind).toBe('judged');
   });
   it('[EFF-5] settles nothing without evidence, nor by a finding that was not accepted', () => {
     const h = permitted();

@@ -82,6 +82,7 @@ export function judgeAppend(before: RunState, writer: ServiceName, events: reado
   let s = before;
   let conditions = NO_CONDITIONS;
   let cut: Cut | null = null;
+  const last = events.at(-1)?.revision ?? before.revision;
   for (const e of events) {
     if (!mayWrite(e.type, writer)) return refuse('WRONG_OWNER', `${e.type} belongs to ${EVENT_TABLE[e.type].writer}, not to ${writer}`, { type: e.type, owner: EVENT_TABLE[e.type].writer });
     if (e.type === 'dead-letter.recorded' && e.data.service !== writer) return refuse('WRONG_OWNER', 'a dead letter is of the service that records it', { service: e.data.service });
@@ -89,6 +90,8 @@ export function judgeAppend(before: RunState, writer: ServiceName, events: reado
     if (why !== null) return refuse(expired(s, e) ? 'PERMIT_EXPIRED' : 'ILLEGAL', `${e.type} at revision ${e.revision}: ${why}`, { type: e.type, revision: e.revision, why });
     // only a boundary that this append makes itself, by its transition, may be open here (SEAL-6)
     if (e.type === 'generation.started' && before.boundary.length > 0) return refuse('ILLEGAL', `${e.type} at revision ${e.revision}: a boundary is unsealed`, { type: e.type, revision: e.revision, why: 'a boundary is unsealed' });
+    // keeps EFF-7: what claims to have seen more than there is would never be stale
+    if ((e.type === 'effect.permitted' || e.type === 'generation.permitted' || e.type === 'look.permitted') && e.data.seenRevision > last) return refuse('ILLEGAL', `${e.type} at revision ${e.revision}: it claims to have seen revision ${e.data.seenRevision}`, { type: e.type, revision: e.revision, why: 'it claims to have seen what is not there yet' });
     const c = conditionsOf(s, e);
     if ('kind' in c) return c;
     conditions = both(conditions, c);

@@ -7,11 +7,12 @@
  * L3. An unresolved effect is settled only with evidence: an answer, a receipt, a query whose absence is final, an accepted finding.
  * L4. Nothing is dispatched while a boundary is unsealed, without a permit that stands, or twice under a contract that allows once.
  * L5. Reservations fit; what is returned at the end is what is idle.
+ * L6. A change of the workspace follows the state that is there.
  *
- * Rows: RUN-7, EFF-2, EFF-4, EFF-5, EFF-7, EFF-10, BUD-2, SEAL-6.
+ * Rows: RUN-7, EFF-2, EFF-4, EFF-5, EFF-7, EFF-10, BUD-2, SEAL-6, WSP-3.
  */
 import { areAmounts, budgetHolds, DIMENSIONS, idle, isNothing, owed, plus, reserved, covers, settled, type Amounts, type Budget } from './budget.js';
-import { allowedRecoveries, EFFECT_MOVES, isUnresolved, lastAttempt, queryOf, type Effect } from './effect.js';
+import { allowedRecoveries, dispatchBy, EFFECT_MOVES, isUnresolved, lastAttempt, queryOf, sentBy, type Effect } from './effect.js';
 import type { EventData, EventEnvelope, EventType } from './events.js';
 import type { EffectId } from './ids.js';
 import { FINDINGS_MAX, isDisproved, queued, unresolvedOf, WAITING_MAX, type RunState } from './run.js';
@@ -57,6 +58,7 @@ function attemptStart(s: RunState, d: EventData['effect.attempt-started'], e: Ev
   if (before.length > 0 && x.contract.kind === 'queryable') return 'its contract allows looking, not sending again';
   // a permit may outlive what its contract allows: a key's life ends by the store's clock
   if (x.stage === 'unknown' && !allowedRecoveries(x, e.recordedAt).some((r) => r.startsWith('attempt-again'))) return 'its contract does not allow another attempt any more';
+  if (x.stage === 'unknown' && d.dispatchBy > dispatchBy(x, Infinity, 0)) return 'it might be sent when its key is not relied on any more';
   const approval = x.permit.approval === null ? null : s.approvals[x.permit.approval];
   if (x.permit.approval !== null && (approval === undefined || approval === null || approval.subject !== x.subject || (approval.stage !== 'approved' && !(approval.stage === 'spent' && before.length > 0)))) return 'its approval does not stand';
   return null;
@@ -74,7 +76,7 @@ function reconciled(s: RunState, d: EventData['effect.reconciled'], e: EventEnve
   if (d.as === 'happened') return null;
   const after = query.absenceFinalAfterMs;
   const last = lastAttempt(x);
-  return after !== null && last !== undefined && e.recordedAt >= last.startedAt + after ? null : 'absence is not final for this contract yet'; // keeps L3
+  return after !== null && last !== undefined && e.recordedAt >= sentBy(last) + after ? null : 'absence is not final for this contract yet'; // keeps L3
 }
 
 const chargeable = (b: Budget, charged: Amounts): Illegal => (areAmounts(charged) && covers(owed(b), charged) ? null : 'more is charged than is owed');
@@ -144,6 +146,7 @@ const CHECKS: { readonly [T in EventType]?: Check<T> } = {
   'effect.migration-requested': (s) => (s.migrations.length < WAITING_MAX ? null : `${WAITING_MAX} migrations wait already`),
   'effect.migrated': (s, d) => (s.migrations.some((m) => m.migration === d.migration && m.effect === d.effect && m.tool === d.tool) ? null : 'no such migration waits'),
   'effect.migration-refused': (s, d) => (s.migrations.some((m) => m.migration === d.migration) ? null : 'no such migration waits'),
+  'workspace.changed': (s, d) => (d.previous === (s.workspace?.tree.commitment ?? null) ? null : 'it follows another state of the workspace'), // keeps L6
   'source.observed': (s, d) => (Object.hasOwn(s.effects, d.effect) ? null : `this run has no open effect ${d.effect}`),
   'source.reviewed': (s, d) => (s.sources.some((x) => x.source === d.source) ? null : `this run has no source ${d.source}, or a newer observation took its place`),
   'run.erasure-requested': (s) => (s.status === 'ended' ? (s.erasure === null ? null : 'its erasure was asked for already') : 'the run has not ended: end it first, then its content can be erased'),

@@ -3,13 +3,15 @@
  *
  * R1. An outcome that came after the first byte and is not an answer is unknown, never failed.
  * R2. Evidence is appended beside what was known; contradicting evidence is kept and named.
+ * R3. What a call leaves in the workspace follows the state that it began at. Where the run has gone on from there, it is a conflict, never a replacement.
  *
- * Rows: EFF-1, EFF-2, EFF-3, EFF-4, EFF-5, EFF-9, EFF-10, TOOL-1.
+ * Rows: EFF-1, EFF-2, EFF-3, EFF-4, EFF-5, EFF-9, EFF-10, TOOL-1, WSP-3.
  */
 import { clip, type ContentRef } from './content.js';
+import { isConsequential } from './contract.js';
 import { draftOn } from './draft.js';
-import { EFFECT_MOVES, lastAttempt, queryOf, type Effect } from './effect.js';
-import { fact, type Fact } from './events.js';
+import { EFFECT_MOVES, lastAttempt, queryOf, sentBy, type Effect } from './effect.js';
+import { fact, type Fact, type WorkspaceRef } from './events.js';
 import type { AttemptId, EffectId, StoreTimeMs } from './ids.js';
 import type { Json } from './json.js';
 import { heldBack, ownRecoveries } from './needs.js';
@@ -55,9 +57,9 @@ const personFacts = (s: RunState, facts: readonly Fact[], effect: EffectId, now:
   const d = draftOn(s, 'effect-reconciler', now);
   for (const f of facts) d.add(f.type, f.data as never);
   const e = d.state.effects[effect];
-  const receipt = e?.stage === 'unknown' ? e.receipts.at(-1) : undefined;
-  // a receipt that came while the attempt was in flight tells what its lost reply would have told
-  if (receipt !== undefined) return [...facts, fact('effect.reconciled', { effect, as: 'happened', by: 'receipt', evidence: receipt, text: null })];
+  const receipt = e?.stage === 'unknown' || e?.stage === 'refused' ? e.receipts.at(-1) : undefined;
+  // a receipt that came while the attempt was in flight tells what its lost reply would have told, and contradicts a refusal (R2)
+  if (receipt !== undefined) return [...facts, ...(e?.stage === 'refused' ? [fact('effect.contradicted', { effect, from: 'receipt', evidence: receipt })] : []), fact('effect.reconciled', { effect, as: 'happened', by: 'receipt', evidence: receipt, text: null })];
   const why = e === undefined ? null : personNeeded(d.state, e, now);
   return why === null ? facts : [...facts, fact('effect.needs-person', { effect, reason: why })];
 };
@@ -81,7 +83,8 @@ export function recordOutcome(s: RunState, effect: EffectId, attempt: AttemptId,
       case 'observed': return [fact('effect.observed', { effect, attempt, ok: o.ok, text: o.text, receipt: o.receipt })];
       // after an earlier attempt of unknown outcome these leave the effect unknown (E1)
       case 'refused': return personFacts(s, [fact('effect.refused', { effect, attempt, cause: told(o.cause), text: o.text })], effect, now);
-      case 'not-sent': return personFacts(s, [fact('effect.not-sent', { effect, attempt, cause: told(o.cause) })], effect, now);
+      // whoever handed in a receipt was reached, whatever the connector says of the bytes
+      case 'not-sent': return e.receipts.length > 0 ? recordOutcome(s, effect, attempt, { kind: 'unknown', cause: `RECEIPT_FOR_NOT_SENT: ${o.cause}` }, now) : personFacts(s, [fact('effect.not-sent', { effect, attempt, cause: told(o.cause) })], effect, now);
       case 'unknown': return personFacts(s, [fact('effect.outcome-unknown', { effect, attempt, cause: told(o.cause) })], effect, now); // keeps R1
     }
   }
@@ -90,6 +93,21 @@ export function recordOutcome(s: RunState, effect: EffectId, attempt: AttemptId,
   if (e.stage === 'unknown') return [fact('effect.receipt-recorded', { effect, receipt: evidence, from: 'late-reply' }), fact('effect.reconciled', { effect, as: 'happened', by: 'late-reply', evidence, text: o.text })];
   if (settledAsNot(e)) return contradiction(s, effect, evidence, 'late-reply');
   return e.receipts.some((r) => r.commitment === evidence.commitment) ? [] : [fact('effect.receipt-recorded', { effect, receipt: evidence, from: 'late-reply' })];
+}
+
+/**
+ * An outcome's facts with what the call left in the workspace, begun at `from` (keeps R3). Only the outcome that settles the effect moves the workspace. Of a late
+ * one that the run did not wait for nothing is taken over: what was contained is attempted again on the state as it is now, anything else happened all the same.
+ */
+export function withWorkspace(s: RunState, facts: readonly Fact[], effect: EffectId, from: WorkspaceRef | null, left: { readonly workspace: WorkspaceRef; readonly summary: string }): readonly Fact[] {
+  const late = !facts.some((f) => f.type === 'effect.observed');
+  if (late && !facts.some((f) => f.type === 'effect.reconciled')) return facts;
+  const [began, now] = [from?.tree.commitment ?? null, s.workspace?.tree.commitment ?? null];
+  const busy = late && Object.values(s.effects).some((x) => x.effect !== effect && x.holds === 'workspace' && x.stage === 'in-flight');
+  if (began === now && !busy) return [...facts, fact('workspace.changed', { effect, workspace: left.workspace, previous: now, summary: left.summary })];
+  const conflict = fact('workspace.conflicted', { effect, found: clip(JSON.stringify({ code: 'WORKSPACE_MOVED_ON', began, now, left: left.workspace.tree.commitment, summary: left.summary }), 2000) });
+  const e = s.effects[effect];
+  return late && e !== undefined && !isConsequential(e.contract) ? [conflict] : [...facts, conflict];
 }
 
 /** Evidence that an effect happened although it was settled that it did not: kept, named, counted, and put before a person (EFF-9). */
@@ -148,7 +166,7 @@ export function recordLook(s: RunState, effect: EffectId, l: Look, now: StoreTim
   const after = queryOf(e)?.absenceFinalAfterMs ?? null;
   const a = lastAttempt(e);
   const looked = fact('effect.looked', { effect, look: p.look, answer: l.kind, cause: l.kind === 'cannot-tell' ? told(l.cause) : '' });
-  if (l.kind === 'not-found' && after !== null && a !== undefined && now >= a.startedAt + after) return [looked, fact('effect.reconciled', { effect, as: 'did-not-happen', by: 'query', evidence: l.evidence, text: null })];
+  if (l.kind === 'not-found' && after !== null && a !== undefined && now >= sentBy(a) + after) return [looked, fact('effect.reconciled', { effect, as: 'did-not-happen', by: 'query', evidence: l.evidence, text: null })];
   return personFacts(s, [looked], effect, now);
 }
 

@@ -37,6 +37,21 @@ describe('scopes', () => {
   it.each([['41', 42], ['invoice 7', 'invoice 8'], [['a'], ['b']], ['12345678901234567890', '12345678901234567891'], ['1e3', '1e4'], ['-1', 1], [{ id: 1 }, { id: 2 }], ['7.5000000001', 7.5]] as [Json, Json][])('[EFF-6] %j and %j are two', (a, b) => {
     expect(overlaps(of({ invoice: a }, ['invoice']), of({ invoice: b }, ['invoice']))).toBe(false);
   });
+  it.each([[{ id: 1 }, { id: 1, note: 'urgent' }], [{ id: 1 }, { note: 'urgent' }], [{ id: { a: 1 } }, { id: { a: 1, b: 2 } }], [{ id: 1 }, 7], [['a', 'b'], ['b', 'a']], [['a'], ['a', 'b']], [['a', 'b'], ['b', 'c']], ['a', ['A']], [['a', 'b'], 'b'], [[{ id: 1 }, { id: 2 }], { id: 2 }],
+    [{ to: ['a', 'b'] }, { to: ['b'] }], [[[1, 2]], [[2, 1]]], [['a', 2 ** 60], 'b'], [[{ id: 2 ** 60 }, { id: 1 }], { id: 2 }]] as [Json, Json][])('[EFF-6] %j and %j cannot be shown to be apart: the same thing may be asked for in either form', (a, b) => {
+    expect(overlaps(of({ invoice: a }, ['invoice']), of({ invoice: b }, ['invoice']))).toBe(true);
+    expect(overlaps(of({ invoice: b }, ['invoice']), of({ invoice: a }, ['invoice']))).toBe(true);
+  });
+  it.each([[{ id: 1, note: 'x' }, { id: 2, note: 'x' }], [{ id: 1 }, { id: 2, note: 'x' }], [[{ id: 1 }], { id: 2 }], [{ id: { a: 1 } }, { id: { a: 2, b: 2 } }]] as [Json, Json][])('[EFF-6] %j and %j are apart by a member that both have', (a, b) => {
+    expect(overlaps(of({ invoice: a }, ['invoice']), of({ invoice: b }, ['invoice']))).toBe(false);
+  });
+  it('[EFF-6] of huge and deep values stay small, and get wider by that', () => {
+    const many = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`k${n}`, n]));
+    expect(Object.keys(of({ invoice: many }, ['invoice']).fields).length).toBeLessThanOrEqual(32);
+    let [deep, nested]: [Json, Json] = [1, 1];
+    for (let i = 0; i < 50_000; i++) [deep, nested] = [{ d: deep }, [nested]];
+    for (const v of [deep, nested, { ['k'.repeat(5000)]: 1 }]) expect(of({ invoice: v }, ['invoice']).fields).toEqual({});
+  });
   it('[EFF-6] fields of two names take nothing apart', () => {
     expect(overlaps(of({ invoice: 7 }, ['invoice']), of({ customer: 9 }, ['customer']))).toBe(true);
   });

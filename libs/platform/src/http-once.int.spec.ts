@@ -57,6 +57,12 @@ describe('httpOnce', () => {
     expect(await httpOnce({ method: 'POST', url: `http://127.0.0.1:${p.port}/`, body: 'x' })).toEqual({ kind: 'not-sent', cause: 'ECONNREFUSED' });
   });
 
+  it.each([['authorization', 'Bearer one\ntwo'], ['authorization', 'Bearer ключ'], ['x a', 'b']])('[EFF-3] [POL-4] says not-sent, and throws nowhere, for a header that cannot be written: %s', async (name, value) => {
+    const p = await peer(() => undefined);
+    expect(await httpOnce({ method: 'POST', url: p.url, headers: { [name]: value }, body: 'x' })).toEqual({ kind: 'not-sent', cause: 'REQUEST_UNUSABLE' });
+    expect(p.bytes).toBe(0);
+  });
+
   it('[EFF-2] says not-sent and writes no byte when the last check before the first byte says stop', async () => {
     const p = await peer(() => undefined);
     let asked = 0;

@@ -9,6 +9,7 @@
  * H3. Everything else is `cut`: the other side may have acted.
  * H4. `beforeFirstByte` runs synchronously between the connection's readiness and the first write; no other code of
  *     this process runs in between.
+ * H5. What cannot be written as a request is `not-sent`, and nobody's process ends over it.
  *
  * Rows: EFF-2, EFF-3.
  */
@@ -84,15 +85,18 @@ export function httpOnce(request: OnceRequest): Promise<OnceOutcome> {
       if (request.beforeFirstByte && !request.beforeFirstByte()) return fail('STOPPED_BEFORE_FIRST_BYTE');
       timer = setTimeout(() => fail('TIMEOUT'), request.timeoutMs ?? TIMEOUT_MS);
       const body = request.body === undefined ? undefined : Buffer.from(request.body as Uint8Array);
-      const req = http.request({
-        method: request.method,
-        path: `${url.pathname}${url.search}`,
-        headers: {
-          host: url.host, connection: 'close', 'accept-encoding': 'identity', ...request.headers,
-          ...(body === undefined ? {} : { 'content-length': String(body.length) }),
-        },
-        createConnection: () => socket as net.Socket,
-      });
+      let req: http.ClientRequest;
+      try {
+        req = http.request({
+          method: request.method,
+          path: `${url.pathname}${url.search}`,
+          headers: {
+            host: url.host, connection: 'close', 'accept-encoding': 'identity', ...request.headers,
+            ...(body === undefined ? {} : { 'content-length': String(body.length) }),
+          },
+          createConnection: () => socket as net.Socket,
+        });
+      } catch { return fail('REQUEST_UNUSABLE'); } // keeps H1, H5: a header or method that cannot be written; the error could quote a secret
       sent = true; // keeps H1: from here on a byte may have left
       req.on('error', (e: NodeJS.ErrnoException) => fail(e.code ?? e.message));
       req.on('response', (res) => {

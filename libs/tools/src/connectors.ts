@@ -17,7 +17,7 @@ export interface ConnectorSurroundings extends McpSurroundings {
 export function connectorFor(tool: McpMapping, around: ConnectorSurroundings): Connector {
   const config: Json = tool.connector.config;
   switch (tool.connector.kind) {
-    case 'http': return new HttpConnector(config, tool.target, around.credentials);
+    case 'http': return new HttpConnector(config, tool.target, around.credentials, tool.contract);
     case 'command': return new CommandConnector(config, around.workspaces, around.isolation, tool.contract);
     case 'workspace': return new WorkspaceConnector(config, around.workspaces);
     case 'mcp': return new McpConnector(tool, around);

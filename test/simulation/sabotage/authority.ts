@@ -142,7 +142,9 @@ export const AUTHORITY_SABOTEURS: readonly Planned[] = [
       setting: { ...base, ...world({ 'loses-reply': 1, 'not-sent': 2 }), opening: { ...opening, policy: MEANINGS[0] as Meaning }, weights: busy, people: { ...people, resume: 8, finding: 0, receipt: 0 }, turns: 12, tools: ['file', 'mail'] },
       // the gate means to give looks, and nobody hears of it
       access: only('policy-gate', (own) => ({ append: (r) => {
-        const events = r.events.filter((e) => e.type !== 'look.permitted');
+        const left = r.events.filter((e) => e.type !== 'look.permitted');
+        // what is permitted beside them has seen no more than is left
+        const events = left.map((e) => (e.type === 'effect.permitted' || e.type === 'generation.permitted' ? { ...e, data: { ...e.data, seenRevision: r.expected + left.length } } : e)) as typeof left;
         return events.length > 0 ? own.append({ ...r, events }) : Promise.resolve({ kind: 'appended' as const, fresh: true, first: r.expected + 1, last: r.expected + 1, head: '', recordedAt: 0, position: '' });
       } })), calmStepsMax: 1500,
       react: believing((s) => ({ ...s, lookFirst: [] })), door: deluded(null, (s) => ({ ...s, lookFirst: [] })),

@@ -11,6 +11,7 @@ import { Contended, DECISIONS_MAX, type BusStore, type DecisionView } from '@n17
 import type { Asking } from '../http/caller.js';
 import { Problem, refusal } from '../http/problem.js';
 import { placeOf, type Answer, type RunRequests } from '../requests/run-requests.js';
+import { requireOwnDelegations } from './delegations.js';
 import { requireRegistry, requireRules } from './policy-check.js';
 
 const PUBLISHED = { policy: 'policy.published', registry: 'registry.published', profiles: 'profiles.published', roles: 'roles.published' } as const;
@@ -33,9 +34,10 @@ export class TenantDocuments {
   }
 
   publish(a: Asking, topic: http.DocumentTopic, document: unknown): Promise<Answer> {
-    return this.atRevision(a, topic, (_, all) => {
+    return this.atRevision(a, topic, (now, all) => {
+      if (topic === 'roles') requireOwnDelegations(a.person, now as RolesDocument | null, document as RolesDocument);
       if (topic === 'policy') requireRules(document as PolicyDocument, all('registry') as RegistryDocument | null);
-      if (topic === 'registry') requireRegistry(document as RegistryDocument, all('policy') as PolicyDocument | null);
+      if (topic === 'registry') requireRegistry(document as RegistryDocument, all('policy') as PolicyDocument | null, now as RegistryDocument | null);
       return fact(PUBLISHED[topic], document as never);
     });
   }

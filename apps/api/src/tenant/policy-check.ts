@@ -5,7 +5,7 @@
  * Rows: POL-1, POL-4, TOOL-1.
  */
 import { digestOf, type http } from '@n17q/contracts';
-import type { PolicyDocument, RegistryDocument } from '@n17q/domain';
+import type { PolicyDocument, RegistryDocument, ToolMapping } from '@n17q/domain';
 import { compileRules, diffRules, type RuleFault } from '@n17q/rules';
 import { Problem } from '../http/problem.js';
 
@@ -25,8 +25,19 @@ export function requireRules(policy: PolicyDocument, registry: RegistryDocument 
   if (!c.ok) throw broken('', c.faults);
 }
 
-/** Throws for a registry whose schemas are not what their digests say, or under which the rules in force would break. */
-export function requireRegistry(registry: RegistryDocument, policy: PolicyDocument | null): void {
+const withoutRevision = (t: ToolMapping): string => digestOf({ ...t, mappingRevision: 0 });
+
+/**
+ * Throws for a registry whose schemas are not what their digests say, in which a mapping is another than the one in force under the same revision, or under which
+ * the rules in force would break. Approvals and unknown effects are bound to a mapping by its revision: under an old one, what was approved for one address, or
+ * is known there by its key, would go to another.
+ */
+export function requireRegistry(registry: RegistryDocument, policy: PolicyDocument | null, now: RegistryDocument | null): void {
+  registry.tools.forEach((t, n) => {
+    const was = now?.tools.find((x) => x.name === t.name);
+    if (was !== undefined && (t.mappingRevision < was.mappingRevision || (t.mappingRevision === was.mappingRevision && withoutRevision(t) !== withoutRevision(was))))
+      throw new Problem('MALFORMED', `/tools/${n}/mappingRevision: ${t.name} is another mapping than the one in force, which has revision ${was.mappingRevision}: give it a greater one.`, { path: `/tools/${n}/mappingRevision` });
+  });
   registry.tools.forEach((t, n) => {
     const digest = digestOf(t.schema);
     if (t.schemaDigest !== digest) throw new Problem('MALFORMED', `/tools/${n}/schemaDigest: it is not the digest of the schema of ${t.name}, which is ${digest}.`, { path: `/tools/${n}/schemaDigest` });

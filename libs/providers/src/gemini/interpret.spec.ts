@@ -51,7 +51,7 @@ describe('interpretation', () => {
     expect(of.kind === 'accepted' && of.usage).toEqual({ native: JSON.parse(usage) as unknown, ...ours });
     expect(of).toMatchObject({ observed: { responseId: 'r-1', modelServed: 'm' } });
   });
-  it.each(['9007199254740993', '1e400'])('refuses a call whose argument %s cannot be kept exactly', (number) => {
+  it.each(['9007199254740993', '1e400', '9007199254740993.0', '9007199254740993e0', '-9.007199254740993E15', '90071992547409930e-1', '123456789012345678901234567890'])('refuses a call whose argument %s cannot be kept exactly', (number) => {
     expect(read(answer(`[{"functionCall":{"name":"f","args":{"n":${number}}}}]`))).toMatchObject({ kind: 'refused', code: 'CALL_MALFORMED' });
   });
   it('[CON-1] keeps no echo of a signature or of the credential among native counts, whatever they are called', () => {

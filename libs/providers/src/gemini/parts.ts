@@ -76,11 +76,20 @@ function callFault(call: unknown, text: string, span: Span | undefined): string 
 function hasInexactNumber(json: string): boolean {
   let inexact = false;
   const reviver = (_key: string, value: unknown, context?: { source?: string }): unknown => {
-    if (typeof value === 'number' && (!Number.isFinite(value) || (/^-?[1-9]\d*$/.test(context?.source ?? '') && String(value) !== context?.source))) inexact = true;
+    if (typeof value === 'number' && (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value) && digitsOf(String(value)) !== digitsOf(context?.source ?? '')))) inexact = true;
     return value;
   };
   JSON.parse(json, reviver as (key: string, value: unknown) => unknown);
   return inexact;
+}
+
+/** The significant digits of a number's text and their place, whether it is written with a point, an exponent or neither. */
+function digitsOf(text: string): string {
+  const [, sign = '', whole = '', fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
+  const digits = (whole + fraction).replace(/^0+/, '');
+  let end = digits.length;
+  while (end > 0 && digits[end - 1] === '0') end--;
+  return `${sign}${digits.slice(0, end)}E${Number(power) - fraction.length + digits.length - end}`;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -207,6 +207,8 @@ describe('an MCP server at an address that lies', () => {
     const none = connect(world.url, { config, around: { credentials: () => { throw new Error('secret-value'); } } });
     expect(await none.dispatch(dispatchRequest())).toEqual({ kind: 'not-sent', cause: 'CREDENTIAL_UNAVAILABLE' });
     expect(world.server.seen).toEqual([]);
+    const unwritable = connect(world.url, { config, around: { credentials: () => ({ authorization: 'Bearer one\ntwo' }) } });
+    expect(await unwritable.dispatch(dispatchRequest())).toMatchObject({ kind: 'not-sent', cause: expect.not.stringContaining('two') });
     expect((await connect(world.url, { config, around: { credentials: (n) => ({ authorization: `Bearer ${n}` }) } }).dispatch(dispatchRequest())).kind).toBe('observed');
   });
 

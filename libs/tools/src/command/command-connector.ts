@@ -5,6 +5,7 @@
  * D2. With isolation, a limit that stopped the command is an observation: the sandbox was the whole world that it could touch, and it is gone. Without
  *     isolation it is *unknown*.
  * D3. Without isolation the tool's contract is not *contained*: see `contractUnder`. A mapping that says so nevertheless, since it was published elsewhere, starts nothing here.
+ * D4. A command is given neither a key nor arguments, so it can be neither *keyed* nor *idempotent*: a mapping that says so starts nothing.
  *
  * Rows: EFF-2, EFF-3, EFF-4, WSP-1, WSP-2.
  */
@@ -43,6 +44,7 @@ export class CommandConnector implements Connector {
   async dispatch(request: DispatchRequest): Promise<ConnectorOutcome> {
     if (!request.workspace) return { kind: 'not-sent', cause: 'NO_WORKSPACE' };
     if (contractUnder(this.contract.kind, this.isolation) !== this.contract.kind) return { kind: 'not-sent', cause: 'CONTAINED_NOT_POSSIBLE_HERE' }; // keeps D3
+    if (this.contract.kind === 'keyed' || this.contract.kind === 'idempotent') return { kind: 'not-sent', cause: 'CONTRACT_NOT_POSSIBLE' }; // keeps D4
     const { tenant, at } = request.workspace;
     await mkdir(this.workspaces.scratch, { recursive: true, mode: 0o700 });
     const folder = await mkdtemp(join(this.workspaces.scratch, 'command-'));

@@ -6,12 +6,14 @@
  * H3. Only a complete answer with a status of `finalRefusals` counts as refused.
  * H4. A look says *not-found* only for a status that the configuration names, or for a count of 0 that the service gave itself.
  * H5. Where a precondition is configured, no request leaves without exactly one value to compare with: a list or `*` would also match what the first attempt left.
+ * H6. A contract that this configuration cannot keep sends nothing: a service is no fresh sandbox, *keyed* needs a header for the key, and *idempotent* the
+ *     argument that the service compares.
  *
  * Rows: EFF-2, EFF-3, EFF-4, EFF-5, EFF-9.
  */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { Json } from '@n17q/domain';
+import type { EffectContract, Json } from '@n17q/domain';
 import { httpOnce, type OnceOutcome } from '@n17q/platform';
 import { boundedText } from '../bounded-text.js';
 import type { Connector, ConnectorOutcome, DispatchRequest, LookOutcome, QueryRequest } from '../connector.js';
@@ -25,8 +27,11 @@ export class HttpConnector implements Connector {
   readonly #config: HttpToolConfig;
   readonly query?: (request: QueryRequest) => Promise<LookOutcome>;
 
-  /** `target` is compared with every request's: what was permitted for one place is not sent to another. Throws ZodError on a bad `config`. */
-  constructor(config: Json, readonly target: Json, readonly credentials: CredentialHeaders) {
+  /**
+   * `target` is compared with every request's: what was permitted for one place is not sent to another. `contract`: as the mapping declares it. Throws ZodError
+   * on a bad `config`.
+   */
+  constructor(config: Json, readonly target: Json, readonly credentials: CredentialHeaders, readonly contract: EffectContract = { kind: 'neither' }) {
     this.#config = HttpToolConfig.parse(config);
     const query = this.#config.query;
     if (query) this.query = (request) => this.#look(request, query.path, query.notFoundStatuses);
@@ -34,6 +39,7 @@ export class HttpConnector implements Connector {
 
   async dispatch(request: DispatchRequest): Promise<ConnectorOutcome> {
     if (!isDeepStrictEqual(request.target, this.target)) return { kind: 'not-sent', cause: 'OTHER_TARGET' };
+    if (!this.#keepsContract()) return { kind: 'not-sent', cause: 'CONTRACT_NOT_POSSIBLE' }; // keeps H6
     const { method, path, keyHeader } = this.#config;
     const url = this.#url(path, request.args);
     if (url === undefined) return { kind: 'not-sent', cause: 'ARGUMENT_NOT_IN_PATH' };
@@ -86,6 +92,11 @@ export class HttpConnector implements Connector {
     if (count === 0) return { kind: 'not-found' }; // keeps H4
     const text = boundedText(answer.body.toString('utf8'), request.outputBytesMax);
     return { kind: 'happened', count, receipt: receiptOf(answer, body, text), text };
+  }
+
+  #keepsContract(): boolean {
+    const { kind, precondition } = this.contract;
+    return kind === 'keyed' ? this.#config.keyHeader !== undefined : kind === 'idempotent' ? precondition !== undefined && this.#config.precondition?.argument === precondition : kind !== 'contained';
   }
 
   #headers(): Readonly<Record<string, string>> | undefined {

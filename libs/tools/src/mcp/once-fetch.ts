@@ -6,6 +6,7 @@
  *     opened, and a stream that broke is not resumed.
  * F3. What comes is bounded (`Inflow`): one message, and all of them. A JSON answer is one message; in an event stream a blank line ends one.
  * F4. A body whose end did not come, or that is shorter than it said, is an error to whoever reads it.
+ * F5. What cannot be written as a request is refused before the call counts as written, and nobody's process ends over it.
  *
  * Rows: EFF-2, EFF-3.
  */
@@ -56,17 +57,20 @@ function exchange(url: URL, o: Outgoing, call: AsCall, inflow: Inflow): Promise<
     socket.once('close', () => { o.signal?.removeEventListener('abort', onAbort); reject(new Stopped('CLOSED')); });
     socket.on('error', (e: NodeJS.ErrnoException) => fail(new Stopped(e.code ?? e.message)));
     socket.once(isTls ? 'secureConnect' : 'connect', () => {
-      try { call.admit(); } catch (e) { return fail(e as Error); } // keeps F1: nothing awaits between this and req.end() below
-      const req = http.request({
-        method: o.method, path: `${url.pathname}${url.search}`, createConnection: () => socket,
-        headers: { ...o.headers, host: url.host, connection: 'close', 'accept-encoding': 'identity', ...(o.body === undefined ? {} : { 'content-length': String(Buffer.byteLength(o.body)) }) },
-      });
+      let req: http.ClientRequest;
+      try {
+        req = http.request({
+          method: o.method, path: `${url.pathname}${url.search}`, createConnection: () => socket,
+          headers: { ...o.headers, host: url.host, connection: 'close', 'accept-encoding': 'identity', ...(o.body === undefined ? {} : { 'content-length': String(Buffer.byteLength(o.body)) }) },
+        });
+      } catch { return fail(new Stopped('REQUEST_UNUSABLE')); } // keeps F5
       req.on('error', (e: NodeJS.ErrnoException) => fail(new Stopped(e.code ?? e.message)));
       req.on('response', (res) => {
         const status = res.statusCode ?? 0;
         if (status < 200 || (status >= 300 && status < 400)) return fail(new Stopped(`STATUS_${status}`)); // keeps F2
         resolve(new Response([204, 205].includes(status) ? null : bodyOf(res, socket, inflow, call.ended), { status, headers: headersOf(res) }));
       });
+      try { call.admit(); } catch (e) { return fail(e as Error); } // keeps F1: a request is written by its end alone
       req.end(o.body);
     });
   });
