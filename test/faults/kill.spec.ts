@@ -37,7 +37,7 @@ describe('a service that dies at a named place', () => {
     await Promise.all(services.map(([service, nth]) => arm(scene.stack, service, `${name}:kill@${nth}`)));
     const started = await scene.start(script);
     await Promise.all(services.map(async ([service]) => { // started again as soon as it is dead: behind a dead one the others have nothing to do
-      await diedAt(scene.stack, service, name, 60_000).finally(() => scene.stack.service(service).restart()); // also when it did not die: the next place finds nobody armed
+      try { await diedAt(scene.stack, service, name, 60_000); } finally { await scene.stack.service(service).restart(); } // also when it did not die: the next place finds nobody armed
     }));
     const log = await scene.ended(started.run, ENDS_MS);
     expect(await verdict(scene, started, log)).toEqual([]);

@@ -10,6 +10,7 @@ import { ServiceLog, type StoreAccess } from '@n17q/event-log';
 import { Credential, type ProviderAdapter } from '@n17q/providers';
 import { validateArguments, type Connector } from '@n17q/tools';
 import type { ToolMapping } from '@n17q/domain';
+import { erasing } from '../../apps/checkpoint-sealer/src/erase-artifacts.js';
 import { sealRun } from '../../apps/checkpoint-sealer/src/seal-run.js';
 import { compileRun } from '../../apps/context-compiler/src/compile-run.js';
 import { reconciler } from '../../apps/effect-reconciler/src/reconcile-run.js';
@@ -47,18 +48,18 @@ export class Process {
     this.owner = { name: `${service}/${place}.${incarnation}`, alive: true };
     const access: StoreAccess = a.store.access(this.owner, service);
     const log = new ServiceLog(access, { get: (t, c) => a.artifacts.get(t, c) }, { clock: () => a.sched.now, pause: () => a.sched.sleep(this.owner, 'pauses', 20), cachedRunsMax: 8 });
-    const own = this.handler(log, sabotage);
+    const own = this.handler(log, access, sabotage);
     this.react = sabotage.react?.(service, own, log, a, this.owner) ?? own;
   }
 
-  private handler(log: ServiceLog, sabotage: ProcessSabotage): React {
+  private handler(log: ServiceLog, access: StoreAccess, sabotage: ProcessSabotage): React {
     const { sched, world, model, store, artifacts } = this.a;
     const clock = (): number => sched.now;
     const monotonicMs = sabotage.monotonicMs?.(clock) ?? clock;
     const register = async (tenant: TenantId, r: RunId, ref: Parameters<Parameters<typeof keeping>[1]>[2]): Promise<void> => { await sched.park(this.owner, 'registers', () => store.memory.registerArtifact({ tenant, stream: runStream(r), ref, salt: null, state: 'complete' })); };
     const common = { log, incarnation: this.owner.name, monotonicMs, keep: keeping(artifacts, register), onTrouble: (what: string, e: unknown) => this.a.onTrouble(this.owner.name, what, e) };
     switch (this.service) {
-      case 'checkpoint-sealer': return sealRun(log);
+      case 'checkpoint-sealer': return sealRun(log, erasing(access, artifacts));
       case 'context-compiler': return compileRun(log, common.keep);
       case 'policy-gate': return judgeRun(log, { ruleSets: RULES, hook: () => Promise.resolve({ answer: 'allow', reason: '' }) });
       case 'effect-reconciler': return reconciler({ ...common, register, validate: validateArguments, scopeSalt: (t) => `salt of ${t}`, connector: (t) => { const c = world.connector(this.owner, t); return sabotage.connector?.(c, t) ?? c; } }).run;

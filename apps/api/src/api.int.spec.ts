@@ -135,8 +135,8 @@ describe('requests', () => {
 
 describe('what no caller can bring', () => {
   const carriers: [string, unknown, string][] = [
-    ['receipt', { receipt: { note: 'x', parts: [{ thoughtSignature: 'QUJD' }] }, from: 'x' }, '/receipt/parts/0/thoughtSignature'],
-    ['receipt', { receipt: [{ type: 'redacted_thinking', data: 'QUJD' }], from: 'x' }, '/receipt/0/type'],
+    ['effects/e/finding', { verdict: 'happened', evidence: { note: 'x', parts: [{ thoughtSignature: 'QUJD' }] } }, '/evidence/parts/0/thoughtSignature'],
+    ['effects/e/finding', { evidence: [{ type: 'redacted_thinking', data: 'QUJD' }] }, '/evidence/0/type'],
     ['inputs', { text: { encrypted_content: 'QUJD' } }, '/text/encrypted_content'],
     ['plan', { steps: [{ Thought_Signature: 'QUJD' }] }, '/steps/0/Thought_Signature'],
     ['notes', { text: 'x', extra_content: { google: { thought: 1 } } }, '/extra_content/google'],
@@ -144,8 +144,7 @@ describe('what no caller can bring', () => {
   it('[CON-3] refuses structured carrier fields anywhere in a body and names the path; nothing of it is stored', async () => {
     const run = await newRun();
     for (const [path, body, at] of carriers) {
-      const url = path === 'receipt' ? `/v1/runs/${run}/effects/e/receipt` : `/v1/runs/${run}/${path}`;
-      const r = await stack.call('POST', url, { body });
+      const r = await stack.call('POST', `/v1/runs/${run}/${path}`, { body });
       expect([path, r.status, r.body['code'], r.body['path']]).toEqual([path, 422, 'CARRIER_FIELD', at]);
       expect(r.text).not.toContain('QUJD');
     }

@@ -316,7 +316,7 @@ describe('a tool\'s receipt by callback', () => {
     const answers = await Promise.all(wrong.map((t) => deposit(t)));
     expect(new Set(answers.map((r) => `${r.status} ${r.text}`)).size).toBe(1); // nothing tells what is wrong, or what is there
     expect([answers[0]?.status, answers[0]?.body['code']]).toEqual([401, 'UNAUTHENTICATED']);
-    for (const path of [`/v1/runs/${run}`, '/v1/runs', `/v1/runs/${run}/effects/${effect}/receipt`]) expect((await stack.call('GET', path, { as: null, headers: { authorization: `Bearer ${good}` } })).status).toBe(401);
+    for (const path of [`/v1/runs/${run}`, '/v1/runs', `/v1/runs/${run}/effects/${effect}/finding`]) expect((await stack.call('GET', path, { as: null, headers: { authorization: `Bearer ${good}` } })).status).toBe(401);
     for (const path of ['/v1/receipts/', '/V1/Receipts']) expect((await stack.call('POST', path, { body: { receipt: 1 } })).status).toBe(401);
     expect((await deposit(receiptToken(RECEIPT_KEY, { tenant: 'globex', run, effect }))).status).toBe(404);
     expect((await deposit(receiptToken(RECEIPT_KEY, { tenant: 'acme', run, effect: 'eff-never' }))).status).toBe(404);

@@ -41,7 +41,7 @@ describe('an effect of unknown outcome', () => {
     const shown = await view(run);
     expect(http.runView.safeParse(shown).error).toBeUndefined();
     expect(shown.unresolved).toMatchObject([{ effect, tool: 'file_ticket', stage: 'unknown', contract: { kind: 'neither' }, allowed: ['wait-for-evidence'], prohibited: expect.stringContaining('file_ticket'), attempts: [{ end: 'unknown' }] }]);
-    expect(shown.actions).toEqual(expect.arrayContaining(['submit_finding', 'deliver_receipt']));
+    expect(shown.actions).toEqual(expect.arrayContaining(['submit_finding']));
 
     const photo = Buffer.from([0xff, 0xd8, 0x00, 0x01]);
     const r = await call('POST', `/v1/runs/${run}/effects/${effect}/finding`, { body: { verdict: 'happened', evidence: { base64: photo.toString('base64'), media: 'image/jpeg' } }, headers: { 'idempotency-key': 'finding-01' } });
@@ -60,15 +60,11 @@ describe('an effect of unknown outcome', () => {
     expect((await types(run)).filter((t) => ['effect.outcome-unknown', 'effect.finding-submitted', 'finding.accepted', 'effect.reconciled'].includes(t))).toEqual(['effect.outcome-unknown', 'effect.finding-submitted', 'finding.accepted', 'effect.reconciled']);
   });
 
-  it('[EFF-5] takes a tool\'s receipt as evidence, which the reconciler settles the effect with', async () => {
+  it('[EFF-5] takes no receipt from a person: what people say is a finding, which is judged', async () => {
     const { run, effect } = await runWithUnknown();
-    const r = await call('POST', `/v1/runs/${run}/effects/${effect}/receipt`, { body: { receipt: { ticket: 17, note: '{"signature":"text stays text"}' }, from: 'tickets' } });
-    expect(r.status).toBe(202);
-    await relay.by('effect-reconciler', run, takeReceipts(await relay.state(run)));
-    const after = await view(run);
-    expect(after.effects.map((e) => [e.stage, new Set(e.receipts.map((x) => x.commitment)).size])).toEqual([['happened', 1]]);
-    const receipt = await call('GET', `/v1/runs/${run}/content/${after.effects[0]?.receipts[0]?.commitment}`);
-    expect(JSON.parse(receipt.text)).toEqual({ ticket: 17, note: '{"signature":"text stays text"}' });
+    const r = await call('POST', `/v1/runs/${run}/effects/${effect}/receipt`, { body: { receipt: { ticket: 17 }, from: 'tickets' } });
+    expect([r.status, r.body['code']]).toEqual([404, 'NOT_FOUND']);
+    expect((await view(run)).unresolved).toMatchObject([{ effect, stage: 'unknown' }]);
   });
 
   it('[CON-3] hands out no continuation: not its bytes by any operation, and not by its address', async () => {

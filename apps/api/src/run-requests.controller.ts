@@ -80,15 +80,6 @@ export class RunRequestsController {
     }));
   }
 
-  @Post('effects/:effect/receipt') @HttpCode(202)
-  async receipt(@Ask() a: Asking, @Param('run') run: string, @Param('effect') effect: string, @Body({ schema: http.newReceipt }) body: http.NewReceipt, @Res({ passthrough: true }) res: Response): Promise<http.Accepted> {
-    return acceptedAs(res, await this.requests.ask(a, run, async (s) => {
-      await this.requests.requireEffect(s, effect);
-      const receipt = await this.requests.kept(a, s.run, canonical(body.receipt), 'receipt', 'application/json');
-      return { facts: [fact('receipt.received', { effect, receipt: receipt.ref, from: body.from })], contents: uploads(receipt) };
-    }));
-  }
-
   @Post('effects/:effect/migration') @HttpCode(202)
   async migration(@Ask() a: Asking, @Param('run') run: string, @Param('effect') effect: string, @Body({ schema: http.newMigration }) body: { tool: string; reason: string }, @Res({ passthrough: true }) res: Response): Promise<http.Accepted> {
     return acceptedAs(res, await this.requests.ask(a, run, async (s) => {

@@ -55,10 +55,10 @@ describe('events', () => {
 
 describe('requests', () => {
   it('gives a problem its code, path and facts', async () => {
-    const { client } = await serverThat((res) => { res.writeHead(422, { 'retry-after': '3' }); res.end(JSON.stringify({ type: 'x', title: 'x', status: 422, code: 'CARRIER_FIELD', detail: 'reserved', path: '/receipt/signature', more: 1 })); });
-    const e: unknown = await client.deliverReceipt('r', 'e', { receipt: {}, from: 'x' }).catch((x: unknown) => x);
+    const { client } = await serverThat((res) => { res.writeHead(422, { 'retry-after': '3' }); res.end(JSON.stringify({ type: 'x', title: 'x', status: 422, code: 'CARRIER_FIELD', detail: 'reserved', path: '/evidence/signature', more: 1 })); });
+    const e: unknown = await client.submitFinding('r', 'e', { verdict: 'happened', evidence: 'x' }).catch((x: unknown) => x);
     expect(e).toBeInstanceOf(N17qProblem);
-    expect(e).toMatchObject({ code: 'CARRIER_FIELD', path: '/receipt/signature', status: 422, retryAfterS: 3, facts: { more: 1 } });
+    expect(e).toMatchObject({ code: 'CARRIER_FIELD', path: '/evidence/signature', status: 422, retryAfterS: 3, facts: { more: 1 } });
   });
 
   it('sends a request once, with a key, and says so when no answer came', async () => {

@@ -71,8 +71,6 @@ export class N17qClient {
   revokeApproval(run: string, approval: string, reason: string, o: Keyed = {}): Promise<http.Accepted> { return this.#post(`${this.#of(run)}/approvals/${segment(approval)}/revoke`, { reason }, o); }
   /** What a person found about an effect of unknown outcome. It settles nothing by itself: the gate judges it. */
   submitFinding(run: string, effect: string, finding: http.NewFinding, o: Keyed = {}): Promise<http.Accepted> { return this.#post(`${this.#of(run)}/effects/${segment(effect)}/finding`, finding, o); }
-  /** A tool's receipt, at any time, also after the run's end. */
-  deliverReceipt(run: string, effect: string, receipt: http.NewReceipt, o: Keyed = {}): Promise<http.Accepted> { return this.#post(`${this.#of(run)}/effects/${segment(effect)}/receipt`, receipt, o); }
   /** Asks that the run's budget, or its time at work, grows by so much. The gate judges it; what waited for it then goes on. */
   raiseBudget(run: string, raise: http.NewRaise, o: Keyed = {}): Promise<http.Accepted> { return this.#post(`${this.#of(run)}/budget/raise`, raise, o); }
   /** Asks that an effect of unknown outcome is looked at as another tool that is registered now. The gate judges it; nothing is repeated. */

@@ -43,7 +43,6 @@ export const newFinding = o({
   verdict: z.enum(['happened', 'did-not-happen']),
   evidence: z.union([text(EVIDENCE_CHARS_MAX), o({ base64: z.base64().min(1).max(EVIDENCE_CHARS_MAX), media: z.string().max(200).regex(/^[\w.+-]+\/[\w.+-]+$/).default('application/octet-stream') })]),
 });
-export const newReceipt = o({ receipt: z.json(), from: word });
 export const newAllowance = o({ amounts, reason: text(4000) });
 /** What the tenant's runs may draw in each window of a length, counted from 1970; it replaces all limits before it. */
 export const newAllowanceLimits = allowanceLimits;
@@ -80,7 +79,6 @@ export type NewRunRead = z.output<typeof newRun>;
 export type NewFinding = z.input<typeof newFinding>;
 export type NewNote = z.input<typeof newNote>;
 export type ApprovalDecision = z.input<typeof approvalDecision>;
-export type NewReceipt = z.input<typeof newReceipt>;
 export type NewAllowance = z.input<typeof newAllowance>;
 export type NewAllowanceLimits = z.input<typeof newAllowanceLimits>;
 export type NewRaise = z.input<typeof newRaise>;

@@ -53,7 +53,6 @@ export const HTTP_ROUTES: readonly HttpRoute[] = [
   ask('approvals/{approval}', 'decide_approval', 'Decides an approval for one exact intent.', requests.approvalDecision),
   ask('approvals/{approval}/revoke', 'revoke_approval', 'Revokes an approval.', requests.withReason),
   ask('effects/{effect}/finding', 'submit_finding', 'Says what a person found about an effect of unknown outcome; the gate judges it.', requests.newFinding),
-  ask('effects/{effect}/receipt', 'deliver_receipt', 'Delivers a tool\'s receipt for an effect.', requests.newReceipt),
   ask('effects/{effect}/migration', 'migrate_effect', 'Asks that an effect of unknown outcome, whose tool is gone or another now, is looked at as this tool; the gate judges it.', requests.newMigration),
   ask('budget/raise', 'raise_budget', 'Asks that the run\'s budget or its time at work is raised; the gate judges it, and what waited for it goes on.', requests.newRaise),
   ask('erasure', 'erase_run', 'Asks that the contents of an ended run are erased. Its record stays; what is unresolved stays unresolved.', requests.newErasure),

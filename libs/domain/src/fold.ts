@@ -8,7 +8,8 @@
  * Rows: RUN-1, RUN-4, SEAL-4, BUD-1.
  */
 import { givenBack, nearEnd, NOTHING, minus, plus, openBudget, settled, type Amounts } from './budget.js';
-import { allowedRecoveries, isUnresolved } from './effect.js';
+import { isConsequential } from './contract.js';
+import { allowedRecoveries, isUnresolved, queryOf } from './effect.js';
 import type { EffectId, StoreTimeMs } from './ids.js';
 import { EVENT_TABLE, type EventData, type EventEnvelope, type EventType } from './events.js';
 import { CONTRADICTED, deny, EFFECT_FOLD, EVIDENCE_ERASED, PERMITS_UNUSED, remember, tally, unusedAfter, type Folders } from './fold-effects.js';
@@ -83,16 +84,17 @@ const usedAgain = (s: RunState): RunState => ({
   ...s, deadLetters: {}, generation: s.generation === null ? null : { ...s.generation, unused: 0 },
   effects: Object.fromEntries(Object.entries(s.effects).map(([k, e]) => [k, { ...e, unused: 0, needsPerson: e.needsPerson?.startsWith(PERMITS_UNUSED) ? null : e.needsPerson }])),
 });
-/** What a resume leaves to be looked at first: unknown, and asking the world is what comes next for it (RES-1). */
+/** What a resume leaves to be looked at first: unknown, or under way since before it, and asking the world is what comes next for it (RES-1). */
 function toLookAt(s: RunState): readonly EffectId[] {
   return Object.values(s.effects).filter((e) => {
+    if (e.stage === 'in-flight') return isConsequential(e.contract) && queryOf(e) !== undefined; // its owner may be dead, and then it is unknown later
     const open = e.stage === 'unknown' && e.needsPerson === null ? allowedRecoveries(e, s.lastAt) : [];
     return open.includes('look') && (e.looks === 0 || !open.some((r) => r.startsWith('attempt-again')));
   }).map((e) => e.effect);
 }
 /** Of those, what has not had its look yet. */
 const stillToLookAt = (s: RunState, e: EventEnvelope): readonly EffectId[] =>
-  s.lookFirst.length === 0 ? s.lookFirst : s.lookFirst.filter((id) => { const x = s.effects[id]; return x?.stage === 'unknown' && x.needsPerson === null && !(e.type === 'effect.looked' && e.data.effect === id); });
+  s.lookFirst.length === 0 ? s.lookFirst : s.lookFirst.filter((id) => { const x = s.effects[id]; return x?.stage === 'in-flight' || (x?.stage === 'unknown' && x.needsPerson === null && !(e.type === 'effect.looked' && e.data.effect === id)); });
 /** keeps BUD-1: the clock runs from one event to the next while the run is at work. */
 const clockAt = (s: RunState, at: StoreTimeMs): RunState['clock'] => ({ ...s.clock, spentMs: s.clock.spentMs + (s.clock.since === null ? 0 : Math.max(0, at - s.clock.since)), since: atWork(s) ? at : null });
 /** Dead letters of a service count until it gets further. */

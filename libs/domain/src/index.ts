@@ -31,4 +31,4 @@ export * from './schedule.js';
 export * from './source.js';
 export * from './reconcile.js';
 export * from './scope.js';
-export { judgeAppend, mayWrite, type Judged, type Refused as AppendRefused, type SealCheck } from './guard.js';
+export { contentEnds, judgeAppend, mayWrite, type Judged, type Refused as AppendRefused, type SealCheck } from './guard.js';

@@ -45,6 +45,30 @@ describe('a resume', () => {
     h.must('effect-reconciler', [fact('effect.needs-person', { effect: unknown, reason: 'nobody else can tell' })]);
     expect(h.state.lookFirst).toEqual([]);
   });
+  it('[RES-1] waits for what is under way since before it: its outcome, or the look when nobody knows it', () => {
+    for (const how of ['observed', 'unknown'] as const) {
+      const h = new History();
+      h.turn([{ tool: 'file', args: { what: 'a' } }, { tool: 'mail', args: { what: 'b' } }]);
+      h.start();
+      const [file, mail] = ['file', 'mail'].map((t) => Object.values(h.state.effects).find((e) => e.tool === t)?.effect ?? '') as [string, string];
+      expect(h.state.effects[file]?.stage).toBe('in-flight');
+      h.must('api', [fact('run.pause-requested', { reason: 'wait' })], OP); h.carryOn();
+      h.must('api', [fact('run.resume-requested', { reason: 'go on' })], OP);
+      h.seal(); h.gate(); h.seal();
+      expect(h.state.lookFirst).toEqual([file]);
+      h.carryOn();
+      const begins = (): readonly string[] => needsOf(h.state).filter((n) => n.reason.startsWith('attempt:')).map((n) => n.reason);
+      expect([how, begins()]).toEqual([how, []]);
+      h.end(how); h.carryOn();
+      if (how === 'unknown') {
+        expect([h.state.lookFirst, begins()]).toEqual([[file], []]);
+        h.must('effect-reconciler', [fact('effect.looked', { effect: file, look: 1, answer: 'cannot-tell', cause: '' })]);
+        h.carryOn();
+      }
+      expect(h.state.lookFirst).toEqual([]);
+      expect(h.state.effects[mail]?.permit?.seenRevision).toBeGreaterThanOrEqual(h.state.authorityRevision);
+    }
+  });
   it('[RES-1] judges under the policy of now: what was permitted before it is judged again', () => {
     const h = new History();
     h.turn([{ tool: 'mail', args: { what: 'b' } }]);

@@ -13,7 +13,7 @@ import type { PreparedAppend, StoredContent, StreamHead } from './ports.js';
 import type { StandingLimit } from './windows.js';
 
 /** Names the meaning of a snapshot's text. Raise it with every change of the fold or of RunState: older snapshots are then passed over. */
-export const FOLD_SCHEMA = 'run/6';
+export const FOLD_SCHEMA = 'run/7';
 export const PAGE_EVENTS_MAX = 512;
 /** Bytes of event data in one page; a page holds at least one event. */
 export const PAGE_BYTES_MAX = 512 * 1024;

@@ -6,10 +6,10 @@ export { CommandConnector, CommandToolConfig } from './command/command-connector
 export { contractUnder, isolationNotice, probeIsolation, UNPRIVILEGED_ID, type Isolation } from './command/isolation.js';
 export { runContained, type ContainedEnd, type ContainedRun, type ReadOnlyMount } from './command/run-contained.js';
 export { WorkspaceConnector, WorkspaceToolConfig } from './workspace/workspace-connector.js';
-export { Workspaces, writable } from './workspace/workspaces.js';
+export { filesNamedBy, Workspaces, writable } from './workspace/workspaces.js';
 export { WorkspaceTrouble } from './workspace/folder-state.js';
 export { git, GitTrouble, type GitOptions } from './workspace/git.js';
-export { isInsidePath, Manifest, type FileEntry, type FileState } from './workspace/manifest.js';
+export { isInsidePath, Manifest, manifestBytes, type FileEntry, type FileState } from './workspace/manifest.js';
 export type { ChangedPath, WorkspaceChange, WorkspaceConflict } from './workspace/workspace-ref.js';
 export { checkArguments, parseArguments, validateArguments, type ArgumentIssue, type ArgumentsOutcome } from './arguments.js';
 export { BUILTIN_ARGUMENTS, codingTools, type BuiltinTool, type CodingToolsOptions } from './builtin.js';

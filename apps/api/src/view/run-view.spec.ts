@@ -74,7 +74,7 @@ describe('a run for a person', () => {
   it('says in words whose move it is, and what a person can do', () => {
     const approval: Approval = { approval: 'ap', effect: 'a', subject: 's', stage: 'requested', by: null, beside: [], expiresAt: NOW };
     const cases: [Partial<RunState>, string, readonly string[], readonly string[]][] = [
-      [{ status: 'ended', ended: { how: 'completed', withUnknowns: true, by: { kind: 'person', id: 'a' }, reason: '', revision: 3 }, effects: { a: effect('a', 'unknown') } }, 'evidence can still come', ['submit_finding', 'deliver_receipt', 'add_note'], ['add_input', 'end_run']],
+      [{ status: 'ended', ended: { how: 'completed', withUnknowns: true, by: { kind: 'person', id: 'a' }, reason: '', revision: 3 }, effects: { a: effect('a', 'unknown') } }, 'evidence can still come', ['submit_finding', 'add_note'], ['add_input', 'end_run']],
       [{ status: 'paused', paused: { code: 'ASKED', reason: '' } }, 'paused (ASKED)', ['resume_run', 'continue_provider_response'], ['pause_run']],
       [{ blocked: { code: 'NO_ROUTE', reason: 'none is there', waitsFor: 'profiles', facts: {} } }, 'whoever configures model accounts: none is there (NO_ROUTE)', ['resume_run'], ['decide_approval']],
       [{ approvals: { ap: approval } }, 'waits for an input', ['decide_approval'], ['submit_finding']],

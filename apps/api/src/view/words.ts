@@ -1,5 +1,5 @@
 /** Whose move it is and what a person can do, in words. Rows: HUM-1 (shape), RES-2. */
-import { isUnresolved, unresolvedOf, whoseMove, type Move, type RunState } from '@n17q/domain';
+import { isUnresolved, whoseMove, type Move, type RunState } from '@n17q/domain';
 
 const MOVES: { readonly [M in Exclude<Move, 'nobody'>]: string } = {
   intend: 'the effect reconciler states what the model\'s calls would do',
@@ -49,7 +49,6 @@ export function actionsOf(s: RunState): readonly string[] {
   }
   if (Object.values(s.approvals).some((a) => a.stage === 'requested')) actions.push('decide_approval');
   if (Object.values(s.approvals).some((a) => a.stage === 'approved')) actions.push('revoke_approval');
-  if (unresolvedOf(s).length > 0) actions.push('deliver_receipt');
   if (Object.values(s.effects).some((e) => e.stage === 'unknown' && isUnresolved(e))) actions.push('submit_finding');
   if (Object.values(s.effects).some((e) => e.stage === 'unknown' && !e.erased)) actions.push('migrate_effect');
   if (s.sources.some((x) => x.review === 'unreviewed')) actions.push('review_source');

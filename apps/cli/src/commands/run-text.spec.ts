@@ -61,7 +61,7 @@ describe('a run on a terminal', () => {
     const there = new Set(program().commands.map((c) => c.name()));
     for (const commands of Object.values(COMMANDS)) for (const c of commands.split(', ')) expect([c, there.has(c)]).toEqual([c, true]);
     expect(there.has('migrate')).toBe(true); // the database's, not an effect's
-    expect(commandsFor(['add_note', 'deliver_receipt', 'change_plan'])).toEqual(['note', 'plan']);
+    expect(commandsFor(['add_note', 'resolve_nothing', 'change_plan'])).toEqual(['note', 'plan']);
     expect(text({ actions: ['add_note', 'end_run'] })).toContain('note, end   (./n17q COMMAND r1 …)');
   });
   it('lets nothing of the run move the cursor', () => {

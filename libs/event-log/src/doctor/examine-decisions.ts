@@ -27,12 +27,13 @@ export class DecisionExaminer {
 
   private async examine(d: Decided): Promise<readonly string[]> {
     const at = revisionsOf(d);
-    if (at === null || d.before.contentErased || at.policy === 0) return [];
+    if (at === null || at.policy === 0) return [];
     const tenant: TenantState = { policy: await this.document('policy', at.policy), registry: await this.document('registry', at.registry), profiles: await this.document('profiles', at.profiles), roles: await this.document('roles', at.roles) };
     const args = new Map<string, Json>();
     for (const e of Object.values(d.before.effects)) {
       const text = await this.textOf(e.args.commitment);
-      if (text !== null) args.set(e.args.commitment, JSON.parse(text) as Json);
+      if (text === null) return []; // erased, or missing: another check says which
+      args.set(e.args.commitment, JSON.parse(text) as Json);
     }
     const rules: Rules = tenant.policy === null || tenant.registry === null ? () => ({ kind: 'broken', reason: '' }) : this.rulesOf(tenant.policy.document.rules, tenant.registry.document);
     return derivedAgain(d, tenant, args, { digest: digestOf, canonical, rules });

@@ -71,7 +71,7 @@ async function examineStream(store: Reads, tenant: TenantId, stream: StreamId, o
   if (head.revision !== revision || head.head !== previous) say('head', `the head says revision ${head.revision}, the log ends at ${revision}`);
   if (revision === 0) return false;
   if (run !== undefined) await examineDerived(store, tenant, stream, state, say);
-  await examineContents(store, tenant, [...cited.values()], outside, say, count);
+  await examineContents(store, tenant, [...cited.values()], state.boundary.length === 0, outside, say, count);
   return true;
 }
 
@@ -113,7 +113,7 @@ async function examineDerived(store: Reads, tenant: TenantId, stream: StreamId, 
   for (const e of unresolvedOf(s)) say('unresolved', `effect ${e.effect} (${e.tool}) is ${e.stage}${e.needsPerson === null ? '' : `: ${e.needsPerson}`}`, false);
 }
 
-async function examineContents(store: Reads, tenant: TenantId, refs: readonly ContentRef[], outside: OutsideContent | null, say: Say, count: Count): Promise<void> {
+async function examineContents(store: Reads, tenant: TenantId, refs: readonly ContentRef[], settled: boolean, outside: OutsideContent | null, say: Say, count: Count): Promise<void> {
   const readable = refs.filter((r) => r.class !== 'continuation');
   for (let at = 0; at < readable.length; at += 8) {
     const part = readable.slice(at, at + 8);
@@ -122,7 +122,10 @@ async function examineContents(store: Reads, tenant: TenantId, refs: readonly Co
       count.contents++;
       const c = found.get(r.commitment);
       if (c === undefined) say('content', `${r.class} ${r.commitment} is cited and not in the index`);
-      else if (c.state === 'erased') say('content', `${r.class} ${r.commitment} was erased`, false);
+      else if (c.state === 'erased') {
+        const held = settled && outside !== null && await outside.get(tenant, r.commitment).then(() => true, () => false);
+        say('content', held ? `${r.class} ${r.commitment} was erased, and its bytes are still held outside` : `${r.class} ${r.commitment} was erased`, held);
+      }
       else if (c.state === 'pending') say('content', `${r.class} ${r.commitment} is cited and not complete`);
       else if (c.body !== null && c.salt !== null) { if (commitment(c.salt, c.body) !== r.commitment) say('content', `${r.class} ${r.commitment} is altered`); }
       else if (outside !== null) await outside.get(tenant, r.commitment).catch((e: unknown) => say('content', `${r.class} ${r.commitment}: ${e instanceof Error ? e.message : String(e)}`));

@@ -14,13 +14,20 @@ import { existsSync } from 'node:fs';
 import { lstat, mkdir, mkdtemp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactStore } from '@n17q/artifacts';
-import type { WorkspaceRef } from '@n17q/domain';
+import type { ContentRef, WorkspaceRef } from '@n17q/domain';
 import { createFile, everything, pathsOf, readState, removeFile, WorkspaceTrouble } from './folder-state.js';
 import { git, zeroSeparated } from './git.js';
 import { changedPaths, changeSummary, inOrder, Manifest, manifestBytes, PATHS_MAX, type FileEntry, type FileState } from './manifest.js';
 import type { WorkspaceChange, WorkspaceConflict } from './workspace-ref.js';
 
 const MANIFEST_MEDIA = 'application/vnd.n17q.workspace+json';
+
+/** Addresses of the files that a tree names; none of what is no tree, or cannot be read as one. Rejects as the artifact store does. */
+export async function filesNamedBy(artifacts: Pick<ArtifactStore, 'get'>, tenant: string, ref: ContentRef): Promise<readonly string[]> {
+  if (ref.media !== MANIFEST_MEDIA) return [];
+  const parsed = Manifest.safeParse(parsedJson(await artifacts.get(tenant, ref.commitment)));
+  return parsed.success ? parsed.data.files.map((f) => f.content) : [];
+}
 const AT_ONCE = 8;
 
 /** Content to store, or undefined for content that a known commitment already holds. */
