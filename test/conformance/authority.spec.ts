@@ -1,5 +1,6 @@
 /** What people ask for and take back, on a whole stack: who may go on, with how much, for whom, on which sources, after which look, and when. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { FolderArtifactStore } from '@n17q/artifacts';
 import { N17qClient } from '@n17q/client';
 import { plus, type EventEnvelope, type PolicyDocument, type RolesDocument, type RunId, type ToolMapping } from '@n17q/domain';
 import { ALLOW_ALL } from '@n17q/rules';
@@ -8,7 +9,7 @@ import { policyWith } from '../faults/kit/policies.js';
 import { isOver, ofType, openScene, SCENE_POLICY, SERVICES, settledAfter, type Scene, type Started } from '../faults/kit/scene.js';
 import { goalOf, type Scripts } from '../faults/kit/scripts.js';
 import { CALLS, CLASSES, ticket, toolsFor, WORLD_CLASSES } from '../faults/kit/tools.js';
-import { verdict } from '../faults/kit/verdict.js';
+import { doctorVerdict, verdict } from '../faults/kit/verdict.js';
 
 const READ = CALLS['read-only'];
 const SCRIPTS: Scripts = {
@@ -174,6 +175,7 @@ describe('authority over a run', () => {
     const unknown = await seen(s, (l) => settledAfter(l, 'effect.needs-person', 'checkpoint.sealed'), 'a person to be asked');
     scene.worlds.neither.setMode({ reply: 'normal' });
     const effect = ofType(unknown, 'effect.intended')[0]?.data.effect ?? '';
+    await client.addNote(s.run, { text: `private ${'x'.repeat(40_000)}` }); // too large to lie beside its event
     await expect(client.eraseRun(s.run, 'too early')).rejects.toMatchObject({ code: 'ILLEGAL' });
     await client.end(s.run, 'enough');
     await seen(s, isOver, 'the end');
@@ -183,10 +185,14 @@ describe('authority over a run', () => {
     expect((await client.run(s.run)).unresolved).toMatchObject([{ effect, stage: 'unknown', evidenceErased: true, allowed: [] }]);
     const bodies = await scene.owner<{ body: Buffer | null; state: string }>('select body, state from n17q.contents where tenant = $1 and stream = $2', [scene.stack.tenant, `run/${s.run}`]);
     expect([bodies.length > 0, bodies.every((b) => b.body === null && b.state === 'erased')]).toEqual([true, true]);
+    const outside = new FolderArtifactStore(scene.stack.site.artifactsDir);
+    const [large] = ofType(erased, 'note.added').map((e) => e.data.text);
+    expect((await outside.stat(scene.stack.tenant, large?.commitment ?? ''))?.tombstone).toMatchObject({ reason: 'asked for', by: 'operator' });
+    expect((await doctorVerdict(scene)).wrong).toEqual([]);
     await scene.finding(s.run, effect, 'did-not-happen', 'I believe');
     const judged = await seen(s, (l) => ofType(l, 'finding.refused').length > 0, 'the finding to be judged');
     expect(ofType(judged, 'finding.refused').map((e) => e.data.code)).toEqual(['EVIDENCE_ERASED']);
-    const other: Started = { tag: s.tag, run: await scene.stack.createRun({ goal: goalOf('files', s.tag), workspace: scene.workspace }) };
+    const other: Started = { tag: s.tag, run: await scene.stack.createRun({ goal: goalOf('files', s.tag) }) };
     const log = await scene.ended(other.run);
     expect(ofType(log, 'effect.denied').map((e) => [e.data.code, (e.data.facts as { unresolved?: string }).unresolved])).toEqual([['EFFECT_UNRESOLVED', effect]]);
     expect(scene.tickets('neither', s.tag)).toHaveLength(1);

@@ -63,7 +63,7 @@ describe('an effect of unknown outcome', () => {
   it('[EFF-5] takes no receipt from a person: what people say is a finding, which is judged', async () => {
     const { run, effect } = await runWithUnknown();
     const r = await call('POST', `/v1/runs/${run}/effects/${effect}/receipt`, { body: { receipt: { ticket: 17 }, from: 'tickets' } });
-    expect([r.status, r.body['code']]).toEqual([404, 'NOT_FOUND']);
+    expect([r.status, r.body['code']]).toEqual([404, 'METHOD_UNKNOWN']);
     expect((await view(run)).unresolved).toMatchObject([{ effect, stage: 'unknown' }]);
   });
 

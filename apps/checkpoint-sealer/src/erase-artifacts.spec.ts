@@ -23,7 +23,7 @@ async function made(o: { readonly foreign?: boolean; readonly dies?: number } = 
   let left = o.dies ?? Number.POSITIVE_INFINITY;
   const erase = erasing({
     readEvents: (_t, _s, after, limit) => Promise.resolve(log.slice(after, after + limit)),
-    contents: (_t, asked) => Promise.resolve([small, large, first, second].filter((r) => asked.includes(r.commitment)).map((ref) => ({ ref, state: ref === first && o.foreign === true ? 'complete' as const : 'erased' as const, salt: null, body: null }))),
+    contents: (_t, asked) => asked.includes(kept.commitment) ? Promise.reject(new Error('forbidden')) : Promise.resolve([small, large, first, second].filter((r) => asked.includes(r.commitment)).map((ref) => ({ ref, state: ref === first && o.foreign === true ? 'complete' as const : 'erased' as const, salt: null, body: null }))),
   }, { get: (t, c) => artifacts.get(t, c), erase: (t, c, why) => { if (left-- <= 0) throw new Error('died'); return artifacts.erase(t, c, why); } });
   const state = (x: Partial<RunState> = {}): RunState => ({ ...emptyRun(T, 'r'), status: 'ended', contentErased: true, ...x });
   const there = async (): Promise<readonly string[]> => {

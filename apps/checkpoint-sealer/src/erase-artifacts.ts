@@ -23,13 +23,14 @@ const PAGE_EVENTS = 200;
 export const erasing = (store: Pick<StoreAccess, 'readEvents' | 'contents'>, artifacts: Pick<ArtifactStore, 'get' | 'erase'>): EraseArtifacts => async (s) => {
   if (!s.contentErased && !contentEnds(s)) return;
   const { refs, why } = await cited(store, s);
-  const erased: ContentRef[] = [];
+  const erased = refs.filter((r) => r.class === 'continuation'); // the store tells nobody but the gateway of these, and no run has another's
+  const asked = refs.filter((r) => r.class !== 'continuation');
   const kept = new Set<string>();
-  for (let at = 0; at < refs.length; at += AT_ONCE) {
-    const part = refs.slice(at, at + AT_ONCE);
+  for (let at = 0; at < asked.length; at += AT_ONCE) {
+    const part = asked.slice(at, at + AT_ONCE);
     const states = new Map((await store.contents(s.tenant, part.map((r) => r.commitment))).map((c) => [c.ref.commitment, c.state]));
     for (const r of part) {
-      if (r.class === 'continuation' || states.get(r.commitment) === 'erased') erased.push(r); // nobody but the gateway is told of a continuation, and no run has another's
+      if (states.get(r.commitment) === 'erased') erased.push(r);
       else for (const f of await filesIn(artifacts, s.tenant, r)) kept.add(f); // keeps X3
     }
   }
