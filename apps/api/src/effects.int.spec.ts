@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { http } from '@n17q/contracts';
-import { applyFindings, fact, NOTHING, takeReceipts } from '@n17q/domain';
+import { applyFindings, fact, NOTHING } from '@n17q/domain';
 import { makeFixtureRepo, openSandbox, type Sandbox } from '@n17q/testing';
 import { busPasswords, configFor, openRelay, openStack, SECRET_BYTES, type Relay, type Stack } from './spec-kit.js';
 

@@ -2,7 +2,7 @@
 import { Body, Controller, HttpCode, Param, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { v7 as uuidv7 } from 'uuid';
-import { canonical, http } from '@n17q/contracts';
+import { http } from '@n17q/contracts';
 import { fact, type Amounts, type Fact } from '@n17q/domain';
 import { Ask, type Asking } from './http/caller.js';
 import { Problem } from './http/problem.js';
