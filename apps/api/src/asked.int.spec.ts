@@ -179,6 +179,9 @@ describe('erasure', () => {
     expect([content.status, content.body['code'], content.text.includes('private')]).toEqual([410, 'ERASED', false]);
     expect((await types(run)).filter((t) => t === 'effect.attempt-started')).toHaveLength(1);
     expect(after.actions).not.toContain('erase_run');
+    expect(after.erased).toMatchObject({ reason: 'asked for', by: { id: 'ada' } });
+    const again = await stack.call('POST', `/v1/runs/${run}/erasure`, { body: { reason: 'once more' } });
+    expect([again.status, again.body['detail'], (await view(run)).revision]).toEqual([409, expect.stringMatching(/were erased already/u), after.revision]);
   });
 });
 
@@ -284,9 +287,10 @@ describe('a run\'s view', () => {
     await relay.by('policy-gate', run, [fact('approval.requested', { approval: 'ap-1', effect, subject: s.effects[effect]?.subject as never, reasons: ['look first'], beside: [], expiresAt, tenant: { policy: 1, registry: 0, profiles: 0, roles: 1 }, grounds: { revision: s.revision, at: Date.now(), by: ['ask'], met: [] } })]);
     await relay.seal(run);
     const asked = (await view(run)).approvals;
-    expect(asked).toEqual([{ approval: 'ap-1', effect, subject: s.effects[effect]?.subject, stage: 'requested', by: null, expiresAt: new Date(expiresAt).toISOString(), tool: 'file_ticket', target: 'tickets', beside: [] }]);
-    expect((await stack.call('POST', `/v1/runs/${run}/approvals/ap-1`, { body: { decision: 'approved', subject: asked[0]?.subject } })).status).toBe(202);
-    expect((await view(run)).approvals).toMatchObject([{ stage: 'approved', by: { kind: 'person', id: 'ada' } }]);
+    expect(asked).toEqual([{ approval: 'ap-1', effect, subject: s.effects[effect]?.subject, stage: 'requested', by: null, expiresAt: new Date(expiresAt).toISOString(), tool: 'file_ticket', target: 'tickets', beside: [], reasons: ['look first'], rules: ['ask'], note: '' }]);
+    expect((await view(run)).effects[0]?.attempts).toMatchObject([{ end: 'not-sent', cause: 'x' }]);
+    expect((await stack.call('POST', `/v1/runs/${run}/approvals/ap-1`, { body: { decision: 'approved', subject: asked[0]?.subject, note: 'go' } })).status).toBe(202);
+    expect((await view(run)).approvals).toMatchObject([{ stage: 'approved', by: { kind: 'person', id: 'ada' }, note: 'go' }]);
   });
 });
 

@@ -102,8 +102,11 @@ export class RunRequestsController {
   }
 
   @Post('erasure') @HttpCode(202)
-  erase(@Ask() a: Asking, @Param('run') run: string, @Body({ schema: http.newErasure }) body: Reason, @Res({ passthrough: true }) res: Response): Promise<http.Accepted> {
-    return this.one(a, run, res, fact('run.erasure-requested', { reason: body.reason }));
+  async erase(@Ask() a: Asking, @Param('run') run: string, @Body({ schema: http.newErasure }) body: Reason, @Res({ passthrough: true }) res: Response): Promise<http.Accepted> {
+    return acceptedAs(res, await this.requests.ask(a, run, (s) => {
+      if (s.contentErased) throw new Problem('ILLEGAL', 'The contents of this run were erased already: there is nothing more to ask. Look at the run for who asked, when and why.');
+      return { facts: [fact('run.erasure-requested', { reason: body.reason })], contents: [] };
+    }));
   }
 
   private async one(a: Asking, run: string, res: Response, f: Fact): Promise<http.Accepted> { return acceptedAs(res, await this.requests.ask(a, run, () => ({ facts: [f], contents: [] }))); }

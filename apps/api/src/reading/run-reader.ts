@@ -17,7 +17,7 @@ export class RunReader {
   constructor(private readonly log: ServiceLog, private readonly store: BusStore, private readonly workspaces: Workspaces, private readonly index: RunIndex) {}
 
   async view(s: RunState): Promise<http.RunView> {
-    return runViewOf(s, s.task === null ? null : await this.shown(s.tenant, s.task.goal), this.log.now());
+    return runViewOf(s, s.task === null ? null : await this.shown(s.tenant, s.task.goal), this.log.now(), (await this.index.of(s)).chronicle);
   }
 
   async events(s: RunState, after: number, limit: number): Promise<{ readonly events: readonly EventEnvelope[]; readonly next: number | null }> {

@@ -78,6 +78,7 @@ describe('a run for a person', () => {
       [{ status: 'paused', paused: { code: 'ASKED', reason: '' } }, 'paused (ASKED)', ['resume_run', 'continue_provider_response'], ['pause_run']],
       [{ blocked: { code: 'NO_ROUTE', reason: 'none is there', waitsFor: 'profiles', facts: {} } }, 'whoever configures model accounts: none is there (NO_ROUTE)', ['resume_run'], ['decide_approval']],
       [{ approvals: { ap: approval } }, 'waits for an input', ['decide_approval'], ['submit_finding']],
+      [{ status: 'ended', approvals: { ap: approval, aq: { ...approval, stage: 'approved' } } }, 'nobody: the run has ended', ['add_note'], ['decide_approval', 'revoke_approval']],
       [{ finished: 'stop', boundary: ['model-output'] }, 'once the sealer has sealed', ['pause_run'], ['resume_run']],
     ];
     for (const [more, words, can, cannot] of cases) {

@@ -46,9 +46,9 @@ export function actionsOf(s: RunState): readonly string[] {
     if (s.status === 'active') actions.push('pause_run');
     actions.push('raise_budget');
     if (s.status === 'paused' || s.blocked !== null) actions.push('resume_run', 'continue_provider_response');
+    if (Object.values(s.approvals).some((a) => a.stage === 'requested')) actions.push('decide_approval');
+    if (Object.values(s.approvals).some((a) => a.stage === 'approved')) actions.push('revoke_approval');
   }
-  if (Object.values(s.approvals).some((a) => a.stage === 'requested')) actions.push('decide_approval');
-  if (Object.values(s.approvals).some((a) => a.stage === 'approved')) actions.push('revoke_approval');
   if (Object.values(s.effects).some((e) => e.stage === 'unknown' && isUnresolved(e))) actions.push('submit_finding');
   if (Object.values(s.effects).some((e) => e.stage === 'unknown' && !e.erased)) actions.push('migrate_effect');
   if (s.sources.some((x) => x.review === 'unreviewed')) actions.push('review_source');

@@ -25,6 +25,8 @@ describe('what a run did, on a terminal', () => {
     expect(telling(event('effect.reconciled', { effect: 'e', as: 'happened', by: 'query', text: ref }), tools)?.what).toBe('pay happened, by query');
     expect(telling(event('effect.reconciled', { effect: 'e', as: 'happened', by: 'finding', text: null }), tools)).toBeUndefined();
     expect(telling(event('call.refused', { call: 'c', tool: 'run_tests', code: 'UNKNOWN_TOOL', reason: 'there is no such tool' }), tools)).toEqual({ what: 'the call of run_tests was refused (UNKNOWN_TOOL); the model is told why', words: 'there is no such tool' });
+    expect(telling(event('effect.denied', { effect: 'e', code: 'POLICY_FORBIDS', reason: 'not here' }), tools)).toEqual({ what: 'the call of pay was denied by the gate (POLICY_FORBIDS); the model is told why', words: 'not here' });
+    expect(telling(event('effect.not-sent', { effect: 'e', cause: 'NO_CONNECTOR' }), tools)).toEqual({ what: 'the call of pay was not sent', words: 'NO_CONNECTOR: no connector for the tool is there' });
     expect(telling(event('checkpoint.sealed', {}), tools)).toBeUndefined();
   });
 });

@@ -6,21 +6,22 @@
  *
  * Rows: RUN-2, CON-1.
  */
-import type { N17qClient } from '@n17q/client';
+import { N17qProblem, type N17qClient } from '@n17q/client';
 import { contentRefsIn, type ContentRef, type EventEnvelope, type OutputPart } from '@n17q/domain';
 import { plain } from '../terminal/plain.js';
 import { Trouble } from '../trouble.js';
 import { size } from './amounts.js';
 import { withRun } from './api.js';
+import { attemptLines, causeText } from './effect-text.js';
 import { eventsOf } from './events-of.js';
-import { theOne } from './names.js';
+import { END_CHARS_MIN, theOne } from './names.js';
 import type { Output } from './output.js';
 
 const EACH_MAX = 2_000;
 const WHOLE_MAX = 100_000;
 const ALL_MAX = 400_000;
 
-export interface Said { readonly revision: number; readonly what: string; readonly text: string; readonly cut: boolean }
+export interface Said { /** 0: of no single event. */ readonly revision: number; readonly what: string; readonly text: string; readonly cut: boolean }
 
 /** Somebody else's text, each line behind a bar. */
 export const barred = (text: string): string => plain(text).split('\n').map((l) => `  | ${l}`).join('\n');
@@ -36,9 +37,17 @@ export function spoken(stored: string): string | undefined {
   }
 }
 
+/** A content that is not there hides no other. */
+const GONE: { readonly [code: string]: string } = { ERASED: '(erased)', NOT_FOUND: '(not there any more)', NOT_AT_HAND: '(not at hand just now)', CONTENT_ALTERED: '(ALTERED: it is not what the log names; ./n17q doctor says more)' };
 async function textOf(client: N17qClient, run: string, ref: ContentRef): Promise<string> {
   if (ref.class === 'continuation') return '(the provider\'s own, which only the gateway reads)'; // keeps C2
-  const bytes = await client.content(run, ref.commitment);
+  let bytes: Uint8Array;
+  try {
+    bytes = await client.content(run, ref.commitment);
+  } catch (e) {
+    if (!(e instanceof N17qProblem) || !Object.hasOwn(GONE, e.code)) throw e;
+    return GONE[e.code] as string;
+  }
   if (!/^(text\/|application\/json)/u.test(ref.media)) return `(${size(bytes.length)} of ${ref.media})`;
   const text = new TextDecoder().decode(bytes);
   return (ref.class === 'model-output' ? spoken(text) : undefined) ?? text;
@@ -51,6 +60,9 @@ export function telling(e: EventEnvelope, toolOf: ReadonlyMap<string, string>): 
     case 'generation.accepted': return { what: 'the model said', ref: e.data.output };
     case 'effect.observed': return { what: `${tool} answered${e.data.ok ? '' : ', reporting failure'}`, ref: e.data.text };
     case 'call.refused': return { what: `the call of ${e.data.tool} was refused (${e.data.code}); the model is told why`, words: e.data.reason };
+    case 'effect.denied': return { what: `the call of ${tool} was denied by the gate (${e.data.code}); the model is told why`, words: e.data.reason };
+    case 'effect.not-sent': return { what: `the call of ${tool} was not sent`, words: causeText(e.data.cause) };
+    case 'effect.outcome-unknown': return { what: `the call of ${tool} has an unknown outcome`, words: causeText(e.data.cause) };
     case 'effect.refused': return { what: `${tool} refused (${e.data.cause})`, ref: e.data.text };
     case 'effect.reconciled': return e.data.text === null ? undefined : { what: `${tool} ${e.data.as === 'happened' ? 'happened' : 'did not happen'}, by ${e.data.by}`, ref: e.data.text };
     case 'input.received': return { what: 'a person said', ref: e.data.text };
@@ -59,7 +71,7 @@ export function telling(e: EventEnvelope, toolOf: ReadonlyMap<string, string>): 
   }
 }
 
-const saidText = (run: string, s: Said): string => `event ${s.revision}: ${plain(s.what)}\n${barred(s.text)}${s.cut ? `\n  (cut; ./n17q output ${run} ${s.revision} shows more)` : ''}`;
+const saidText = (run: string, s: Said): string => `${s.revision === 0 ? '' : `event ${s.revision}: `}${plain(s.what)}\n${barred(s.text)}${s.cut ? `\n  (cut; ./n17q output ${run} ${s.revision} shows more)` : ''}`;
 
 async function everythingSaid(client: N17qClient, run: string): Promise<readonly Said[]> {
   const events = await eventsOf(client, run);
@@ -84,23 +96,29 @@ async function wholeEvent(client: N17qClient, run: string, e: EventEnvelope): Pr
   return [{ revision: e.revision, what: `${e.type}, by ${e.writer}, ${new Date(e.recordedAt).toISOString()}`, ...cutTo(JSON.stringify(e.data, null, 2), WHOLE_MAX) }, ...contents];
 }
 
+/** The end of an effect's id may be digits alone. */
+const isEnd = (given: string, events: readonly EventEnvelope[]): boolean => given.length >= END_CHARS_MIN && events.some((e) => e.type === 'effect.intended' && e.data.effect.endsWith(given));
+
 /** The events that `given` names: one revision, or all that are about an effect. */
-async function named(client: N17qClient, run: string, given: string): Promise<readonly EventEnvelope[]> {
+async function named(client: N17qClient, run: string, given: string): Promise<{ readonly events: readonly EventEnvelope[]; readonly attempts: readonly string[] }> {
   const events = await eventsOf(client, run);
   if (/^\d{1,9}$/u.test(given)) {
     const e = events.find((x) => x.revision === Number(given));
-    if (e === undefined) throw new Trouble(`Run ${run} has no event ${given}: it has ${events.length}; ./n17q show ${run} --events lists them.`);
-    return [e];
+    if (e === undefined && !isEnd(given, events)) throw new Trouble(`Run ${run} has no event ${given}: it has ${events.length}; ./n17q show ${run} --events lists them.`);
+    if (e !== undefined) return { events: [e], attempts: [] };
   }
   const effect = theOne(given, events.flatMap((e) => (e.type === 'effect.intended' ? [e.data.effect] : [])), 'effect', `./n17q show ${run} --events lists them`, 'eff');
-  return events.filter((e) => (e.type === 'effect.intended' && e.data.effect === effect) || (contentRefsIn(e.data).length > 0 && 'effect' in e.data && e.data.effect === effect));
+  const about = events.filter((e) => (e.type === 'effect.intended' && e.data.effect === effect) || (contentRefsIn(e.data).length > 0 && 'effect' in e.data && e.data.effect === effect));
+  return { events: about, attempts: attemptLines(events, effect) };
 }
 
 export async function outputCommand(given: string, event: string | undefined, out: Output): Promise<void> {
   const { run, said } = await withRun(given, async (client, run) => {
     if (event === undefined) return { run, said: await everythingSaid(client, run) };
     const list: Said[] = [];
-    for (const e of await named(client, run, event)) list.push(...(await wholeEvent(client, run, e)));
+    const { events, attempts } = await named(client, run, event);
+    if (attempts.length > 0) list.push({ revision: 0, what: 'what became of it', text: attempts.join('\n'), cut: false });
+    for (const e of events) list.push(...(await wholeEvent(client, run, e)));
     return { run, said: list };
   });
   out.answer({ run, said }, () => (said.length === 0 ? 'Nobody has said anything in this run yet.' : `Words of models, tools and people, as they came; each line behind a bar.\n\n${said.map((s) => saidText(run, s)).join('\n\n')}`));

@@ -2,6 +2,7 @@
 import type { http } from '@n17q/contracts';
 import { line } from '../terminal/plain.js';
 import { amount, count } from './amounts.js';
+import { moment } from './moments.js';
 
 const short = (text: string, max = 100): string => line(text, max);
 const LISTED_MAX = 8;
@@ -19,8 +20,8 @@ export function restLines(v: http.RunView): readonly string[] {
   const tested = v.validations.at(-1);
   return [
     ...(v.onBehalfOf === null ? [] : [`on behalf of ${short(v.onBehalfOf)}, by ${short(v.requester?.id ?? 'nobody')} under a delegation`]),
-    ...(v.failures.count > 0 && v.status === 'active' ? [`the model gave no output: try ${v.failures.count} of ${v.failures.max} failed (${short(v.failures.lastCode ?? 'unknown')})${v.failures.retryAt === null ? '' : `, the next not before ${v.failures.retryAt.slice(11, 19)}`}`] : []),
-    ...(v.work.limitMs === null ? [] : [`at work for ${duration(v.work.spentMs)} of ${duration(v.work.limitMs)}${v.work.endsAt === null ? '' : `, until ${v.work.endsAt.slice(11, 19)} if it stays at work`}`]),
+    ...(v.failures.count > 0 && v.status === 'active' ? [`the model gave no output: try ${v.failures.count} of ${v.failures.max} failed (${short(v.failures.lastCode ?? 'unknown')})${v.failures.retryAt === null ? '' : `, the next not before ${moment(v.failures.retryAt)}`}`] : []),
+    ...(v.work.limitMs === null ? [] : [`at work for ${duration(v.work.spentMs)} of ${duration(v.work.limitMs)}${v.work.endsAt === null ? '' : `, until ${moment(v.work.endsAt)} if it stays at work`}`]),
     ...(v.lookFirst.length === 0 ? [] : [`after its resume, ${v.lookFirst.join(', ')} ${v.lookFirst.length === 1 ? 'is' : 'are'} looked at before anything else is begun`]),
     ...v.sources.gaps.map((g) => `missing source: ${short(g.identity, 160)} (${short(g.why, 120)}); nothing consequential begins before it was retrieved again`),
     ...(v.sources.known === 0 ? [] : [`${count(v.sources.known)} source${v.sources.known === 1 ? '' : 's'}; ./n17q sources ${v.run} shows them`]),
@@ -28,7 +29,7 @@ export function restLines(v: http.RunView): readonly string[] {
     ...v.raises.map((r) => `asked for by ${short(r.by.id)}, and not judged yet: a raise of ${asked(r)}`),
     ...v.migrations.map((m) => `asked for by ${short(m.by.id)}, and not judged yet: that ${m.effect} is looked at as ${short(m.tool)}`),
     ...(v.erasure === null ? [] : [`its contents are to be erased: ${short(v.erasure.reason, 160)}`]),
-    ...(v.evidenceErased ? ['its contents were erased on request; what was unresolved stays so, and is never repeated'] : []),
+    ...(v.evidenceErased ? [`its contents were erased on request${v.erased === null ? '' : ` of ${short(v.erased.by.id)}, ${moment(v.erased.at)}: ${short(v.erased.reason, 160)}`}; what was unresolved stays so, and is never repeated`] : []),
   ];
 }
 

@@ -8,6 +8,7 @@ import { decisionText } from './decisions.js';
 import { momentOf } from './delegations.js';
 import { COMMANDS, commandsFor } from './advice.js';
 import { hasResponse } from './asks.js';
+import { moment } from './moments.js';
 import { runsTable, runText } from './run-text.js';
 import { program } from '../program.js';
 
@@ -15,7 +16,7 @@ const zero = { usd_micros: 0, tokens: 0, calls: 0 };
 const setup = { providers: '/d/providers.json', credentials: '/d/keys' };
 const view: http.RunView = {
   run: 'r1', revision: 4, title: 'T', status: 'active', goal: null, retention: 'standard', world: 'real', constraints: [], tools: [], plan: [], move: { move: 'nobody', words: 'a person: the run waits for an input' }, waits: [], schedule: [], requester: null, onBehalfOf: null, work: { spentMs: 0, limitMs: null, atWork: false, endsAt: null }, lookFirst: [], sources: { known: 0, omitted: 0, gaps: [] }, raises: [], migrations: [], validations: [], workspaceChanges: [], evidenceErased: false, erasure: null, actions: [],
-  ended: null, paused: null, blocked: null, failures: { count: 0, max: 5, retryAt: null, lastCode: null }, requests: [], route: null, segment: { number: 0, route: null }, segments: [], generation: null, unresolved: [], effects: [], approvals: [], findings: [], denials: [], denialsOmitted: 0,
+  ended: null, paused: null, blocked: null, failures: { count: 0, max: 5, retryAt: null, lastCode: null }, requests: [], route: null, segment: { number: 0, route: null }, segments: [], generation: null, unresolved: [], effects: [], approvals: [], findings: [], settled: [], refusals: [], erased: null, denials: [], denialsOmitted: 0,
   budget: { granted: { usd_micros: 1_500_000, tokens: 500_000, calls: 100 }, drawn: zero, used: { usd_micros: 54, tokens: 21_004, calls: 8 }, reserved: zero, left: zero, overrun: zero, exhausted: null },
   checkpoint: null, workspace: null, counts: { generations: 0, lineages: 0, inputsWaiting: 0, openCalls: 0, historyOmitted: 0, duplicates: 0, contradictions: 0 },
 };
@@ -70,7 +71,7 @@ describe('a run on a terminal', () => {
   it('[SCH-1] says of each wait what for, who brings it, when, what is reserved, what ends it early and what bounds it', () => {
     const wait = { intent: 'ask a model again', of: '', owner: 'context-compiler', at: '2030-01-31T10:11:12.000Z', clock: 'store', reservation: 'r', reserved: { usd_micros: 20_000, tokens: 5, calls: 1 }, endsEarly: ['the run is paused', 'the run ends'], bound: '5 failures in a row, then a person' };
     expect(text({ schedule: [wait, { ...wait, owner: 'person', at: null, reserved: null, reservation: null, endsEarly: [], bound: 'none: it waits for a person' }] })).toContain('waits:\n  to ask a model again: context-compiler, 2030-01-31T10:11:12Z, $0.02 reserved; earlier if the run is paused, or the run ends; bound: 5 failures in a row, then a person\n  to ask a model again: a person; bound: none');
-    expect(text({ failures: { count: 2, max: 5, retryAt: '2030-01-31T10:11:12.000Z', lastCode: 'RATE_LIMITED' } })).toContain('the model gave no output: try 2 of 5 failed (RATE_LIMITED), the next not before 10:11:12');
+    expect(text({ failures: { count: 2, max: 5, retryAt: '2030-01-31T10:11:12.000Z', lastCode: 'RATE_LIMITED' } })).toContain('the model gave no output: try 2 of 5 failed (RATE_LIMITED), the next not before 2030-01-31 10:11:12Z');
   });
   it('[SRC-2] [POL-1] [BUD-1] [WSP-1] [EFF-8] says for whom it acts, how long it may, what is missing, what was tested on which state, and what was erased', () => {
     const person = { kind: 'person' as const, id: 'ada' };
@@ -80,11 +81,25 @@ describe('a run on a terminal', () => {
       onBehalfOf: 'bob', requester: person, work: { spentMs: 90_000, limitMs: 600_000, atWork: true, endsAt: '2030-01-31T10:11:12.000Z' }, sources: { known: 2, omitted: 0, gaps: [{ source: 's', identity: 'page plan', why: 'NOT_RETRIEVED' }] }, validations: [tested],
       raises: [{ raise: 'x', amounts: { usd_micros: 1_500_000, tokens: 0, calls: 3 }, wallMs: 60_000, by: person }], erasure: { reason: 'asked for', by: person }, evidenceErased: true,
     });
-    for (const words of ['on behalf of bob, by ada under a delegation', 'at work for 90 s of 10 min, until 10:11:12', 'missing source: page plan (NOT_RETRIEVED); nothing consequential begins before it was retrieved again', 'run_tests FAILED, on an earlier state of the workspace', 'a raise of $1.50, 3 calls, 60 s', 'to be erased: asked for', 'never repeated']) expect(said).toContain(words);
+    for (const words of ['on behalf of bob, by ada under a delegation', 'at work for 90 s of 10 min, until 2030-01-31 10:11:12Z', 'missing source: page plan (NOT_RETRIEVED); nothing consequential begins before it was retrieved again', 'run_tests FAILED, on an earlier state of the workspace', 'a raise of $1.50, 3 calls, 60 s', 'to be erased: asked for', 'never repeated']) expect(said).toContain(words);
     expect(text({ validations: [{ ...tested, ok: true, ofPresentTree: true }] })).toContain('run_tests succeeded, on the workspace as it is');
   });
   it('[APP-1] says of an approval by whom, until when, and what it covers', () => {
-    expect(text({ approvals: [{ approval: 'ap-1', effect: 'e-1', subject: 's', stage: 'approved', by: { kind: 'person', id: 'ada' }, expiresAt: '2030-01-31T10:11:12.000Z', tool: 'pay', target: 'bank', beside: ['e-0'] }] })).toContain('ap-1  approved by ada, until 2030-01-31T10:11:12, for e-1 alone (pay on bank, exactly as it stands), beside e-0');
+    expect(text({ approvals: [{ approval: 'ap-1', effect: 'e-1', subject: 's', stage: 'approved', by: { kind: 'person', id: 'ada' }, expiresAt: '2030-01-31T10:11:12.000Z', tool: 'pay', target: 'bank', beside: ['e-0'], reasons: ['over 100'], rules: ['large-payments'], note: 'fine by me' }] })).toContain('ap-1  approved by ada, until 2030-01-31T10:11:12, for e-1 alone (pay on bank, exactly as it stands), beside e-0\n    asked because: over 100 (rule large-payments)\n    said with the decision: fine by me');
+    const open = { approval: 'approval-019-aaaabbbbcccc', effect: 'eff-00000000111122223333', subject: 's', stage: 'requested', by: null, expiresAt: '2030-01-31T10:11:12.000Z', tool: null, target: null, beside: [], reasons: [], rules: [], note: '' };
+    expect(text({ approvals: [open] })).toContain('./n17q output r1 22223333 shows what it would do; ./n17q approve|reject r1 bbbbcccc');
+    const over = text({ status: 'ended', approvals: [open] });
+    expect([over.includes('nobody decided it before the run ended'), over.includes('approve')]).toEqual([true, false]);
+  });
+  it('[EFF-8] says who had a run erased, when and why, and what the gate refused', () => {
+    const said = text({ evidenceErased: true, erased: { at: '2030-01-31T10:11:12.000Z', revision: 9, reason: 'they asked', by: { kind: 'person', id: 'ada' } }, refusals: [{ revision: 7, at: '2030-01-31T10:11:12.000Z', of: 'migration', effect: 'e-1', code: 'UNKNOWN_TOOL', reason: 'no tool nosuch' }] });
+    expect(said).toContain('its contents were erased on request of ada, 2030-01-31 10:11:12Z: they asked; what was unresolved');
+    expect(said).toContain('asked for and refused:\n  at 7: the migration for e-1: no tool nosuch (UNKNOWN_TOOL)');
+  });
+  it('says the day of what is due, where it is not today\'s', () => {
+    const now = Date.parse('2030-01-31T23:30:00.000Z');
+    expect([moment('2030-01-31T23:59:00.000Z', now), moment('2030-02-01T01:26:57.000Z', now)]).toEqual(['23:59:00Z', '2030-02-01 01:26:57Z']);
+    expect(text({ waits: [{ service: 'policy-gate', reason: 'approval', dueAt: '2999-02-01T01:26:57.000Z', waitsFor: null }] })).toContain('policy-gate waits for an approval, due 2999-02-01 01:26:57Z');
   });
   it('[POL-3] says of a decision what it was about, in which words, by which rules and on which revisions', () => {
     const said = decisionText({ revision: 9, at: '2030-01-31T10:11:12.000Z', decision: 'effect.denied', about: { kind: 'effect', id: 'e-1', tool: 'pay' }, code: 'POLICY_FORBIDS', words: ['not here\u001b[2J'], rules: ['no-pay'], hook: null, met: [{ effect: 'e-0', tool: 'pay', run: 'r-0', stage: 'unknown' }], rests: { run: 8, policy: 2, registry: 1, profiles: 1, roles: 3, judgedAt: null }, by: null });

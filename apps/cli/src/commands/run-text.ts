@@ -1,6 +1,9 @@
 /** A run as text for a terminal. Everything in it that somebody else wrote passes `plain` or `line`. */
 import type { http } from '@n17q/contracts';
 import { line, plain, table } from '../terminal/plain.js';
+import { effectLines, settledLine } from './effect-text.js';
+import { moment } from './moments.js';
+import { tail } from './names.js';
 import { restLines, waitLines } from './run-rests.js';
 import { blockedAdvice, commandsFor, pausedAdvice, type Setup } from './advice.js';
 import { amount, count } from './amounts.js';
@@ -8,17 +11,6 @@ import { amount, count } from './amounts.js';
 const short = (text: string, max = 100): string => line(text, max);
 const indent = (text: string): string => text.split('\n').map((l) => `  ${l}`).join('\n');
 const plural = (n: number, what: string): string => `${count(n)} ${what}${n === 1 ? '' : 's'}`;
-
-function effectLines(run: string, e: http.RunView['effects'][number]): string {
-  return [
-    `${e.effect}  ${short(e.tool)} on ${short(e.scope.target)}: ${e.stage}${e.unresolved ? ' (UNRESOLVED)' : ''}, contract ${e.contract.kind}, ${plural(e.attempts.length, 'attempt')}, ${plural(e.looks, 'look')}${e.duplicated > 1 ? `, SEEN ${count(e.duplicated)} TIMES` : ''}${e.migratedTo === null ? '' : `, looked at as ${short(e.migratedTo)}`}${e.evidenceErased ? ', evidence erased' : ''}`,
-    ...(e.unresolved ? [`  may do by itself: ${e.allowed.map((a) => short(a)).join(', ') || 'nothing'}`] : []),
-    ...(e.prohibited === null ? [] : [`  prohibited: ${short(e.prohibited, 200)}`]),
-    ...(e.needsPerson === null ? [] : [`  needs a person: ${short(e.needsPerson, 200)}`]),
-    ...(e.stage === 'unknown' ? [`  ./n17q finding ${run} ${e.effect} --happened|--did-not --evidence FILE`] : []),
-    ...(e.needsPerson?.startsWith('MIGRATION_NEEDED') ? [`  ./n17q migrate-effect ${run} ${e.effect} --to TOOL --reason TEXT`] : []),
-  ].join('\n');
-}
 
 function standing(v: http.RunView, setup: Setup | null): readonly string[] {
   const lines = v.paused === null ? [] : [`  paused: ${short(v.paused.reason, 200)} (${short(v.paused.code)})`, `  to do: ${pausedAdvice(v.run, v.paused.code)}`];
@@ -35,8 +27,21 @@ const NEEDS: { readonly [reason: string]: string } = {
 };
 function waitLine(w: http.RunView['waits'][number]): string {
   const [reason = '', gaveUp] = w.reason.split('~');
-  return `${w.service} ${NEEDS[reason] ?? short(reason, 120)}${gaveUp === undefined ? '' : ', again after it gave up'}${w.dueAt === null ? '' : `, due ${w.dueAt.slice(11, 19)}`}`;
+  return `${w.service} ${NEEDS[reason] ?? short(reason, 120)}${gaveUp === undefined ? '' : ', again after it gave up'}${w.dueAt === null ? '' : `, due ${moment(w.dueAt)}`}`;
 }
+
+function approvalLines(v: http.RunView, a: http.RunView['approvals'][number]): string {
+  const open = a.stage === 'requested';
+  const [run, id] = [tail(v.run), tail(a.approval)];
+  return [
+    `${a.approval}  ${a.stage}${a.by === null ? '' : ` by ${short(a.by.id)}`}, until ${a.expiresAt.slice(0, 19)}, for ${a.effect} alone${a.tool === null ? '' : ` (${short(a.tool)} on ${short(a.target ?? '')}, exactly as it stands)`}${a.beside.length === 0 ? '' : `, beside ${a.beside.join(', ')}`}`,
+    ...(a.reasons.length === 0 ? [] : [`  asked because: ${a.reasons.map((r) => short(r, 300)).join('; ')}${a.rules.length === 0 ? '' : ` (rule ${a.rules.map((r) => short(r)).join(', ')})`}`]),
+    ...(a.note === '' ? [] : [`  said with the decision: ${short(a.note, 300)}`]),
+    ...(open && v.status === 'ended' ? ['  nobody decided it before the run ended'] : []),
+    ...(open && v.status !== 'ended' ? [`  ./n17q output ${run} ${tail(a.effect)} shows what it would do; ./n17q approve|reject ${run} ${id}`] : []),
+  ].join('\n');
+}
+const refusedLine = (r: http.RunView['refusals'][number]): string => `at ${r.revision}: the ${r.of}${r.effect === null ? '' : ` for ${r.effect}`}: ${short(r.reason, 300)} (${short(r.code)})`;
 
 /** `setup`: see Setup; the advice of a run that stands still names its files. */
 export function runText(v: http.RunView, setup: Setup | null = null): string {
@@ -54,13 +59,15 @@ export function runText(v: http.RunView, setup: Setup | null = null): string {
     ...section('plan', v.plan.map((step, i) => `${i + 1}. ${short(step, 300)}`)),
     ...section('segments', v.segments.length === 0 ? [] : [table(v.segments.map((s) => [String(s.segment), short(s.route.account), short(s.route.model), plural(s.generations, 'output'), plural(s.effects, 'effect'), s.unknowns === 0 ? 'none unknown' : `${count(s.unknowns)} once unknown`, `${count(s.inputTokens)} + ${count(s.outputTokens)} tokens`]))]),
     ...section(v.unresolved.length > 0 ? 'unresolved effects' : 'effects of the turn', effects.map((e) => effectLines(v.run, e))),
-    ...section('approvals', approvals.map((a) => `${a.approval}  ${a.stage}${a.by === null ? '' : ` by ${short(a.by.id)}`}, until ${a.expiresAt.slice(0, 19)}, for ${a.effect} alone${a.tool === null ? '' : ` (${short(a.tool)} on ${short(a.target ?? '')}, exactly as it stands)`}${a.beside.length === 0 ? '' : `, beside ${a.beside.join(', ')}`}${a.stage === 'requested' ? `\n  ./n17q output ${v.run} ${a.effect} shows what it would do; ./n17q approve|reject ${v.run} ${a.approval}` : ''}`)),
+    ...section('approvals', approvals.map((a) => approvalLines(v, a))),
     ...section('findings', v.findings.map((f) => `${f.finding}  ${f.verdict} of ${f.effect}, by ${short(f.by.id)}: ${f.stage}`)),
+    ...section('settled, and how', v.settled.map(settledLine)),
+    ...section('asked for and refused', v.refusals.map(refusedLine)),
     ...section('denials', v.denials.map((d) => `at ${d.revision}: ${short(d.reason, 200)} (${short(d.code)})`)),
     ...section('waits', waitLines(v)),
     ...section('next', v.waits.filter((w) => w.reason !== 'blocked').map(waitLine)),
     ...section('budget', [table([['', 'granted', 'used', 'reserved', 'left'], ...(['usd_micros', 'tokens', 'calls'] as const).map((d) => [d === 'usd_micros' ? 'dollars' : d, amount(d, v.budget.granted[d]), amount(d, v.budget.used[d]), amount(d, v.budget.reserved[d]), amount(d, v.budget.left[d])])])]),
-    ...section('you may', commands.length === 0 ? [] : [`${commands.join(', ')}   (./n17q COMMAND ${v.run} …)`]),
+    ...section('you may', commands.length === 0 ? [] : [`${commands.join(', ')}   (./n17q COMMAND ${tail(v.run)} …)`]),
   ].join('\n');
 }
 
