@@ -75,7 +75,8 @@ describe('before it is in force', () => {
     const candidate = policy(`${ALLOW_ALL.replace('(', ' (\n ')}${OVER_100.replace('100.0', '50.0')}${askFor(['ship'], 'look first', 'ask')}`, { fourEyes: true });
     const r = await stack.call('POST', '/v1/tenant/policy/diff', { body: candidate });
     expect(r.status).toBe(200);
-    expect(r.body).toEqual({ revision: before, rules: { added: ['ask'], removed: [], changed: ['large'] }, fields: [{ field: 'fourEyes', now: false, would: true }] });
+    expect(r.body).toEqual({ revision: before, rules: { added: ['ask'], removed: [], changed: ['large'] }, permitsNothing: false, fields: [{ field: 'fourEyes', now: false, would: true }] });
+    expect((await stack.call('POST', '/v1/tenant/policy/diff', { body: policy(OVER_100) })).body['permitsNothing']).toBe(true);
     expect(problem(await stack.call('POST', '/v1/tenant/policy/diff', { body: policy('permit') })).code).toBe('RULES_BROKEN');
     expect(problem(await stack.call('POST', '/v1/tenant/policy/dry-run', { body: policy(forbidTools(['none'], 'r', 'x')) })).code).toBe('RULES_BROKEN');
     const nothing = await stack.call('POST', '/v1/tenant/policy/dry-run', { body: candidate });

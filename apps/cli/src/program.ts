@@ -24,7 +24,7 @@ const RUN_TESTS_HELP = `
 The run works on a clone of the last commit of the repository, whose top folder --repo names; what is not committed is not in it.
 Its tests are run by the command of the stack: N17Q_TEST_CMD at ./n17q up (see ./n17q up --help).`;
 const RUN_HELP = `
-RUN and EFFECT may be given by their first characters, at least 4, where only one begins so.`;
+RUN, EFFECT and APPROVAL may be given by their last characters, at least 6 (./n17q show has them), or their first, at least 4, where only one has them.`;
 
 const stack = () => import('./commands/stack.js');
 const runs = () => import('./commands/runs.js');
@@ -103,6 +103,13 @@ function delegationWords(n17q: Command): void {
   n17q.command('undelegate <delegation>').description('take back a delegation that you gave').action(async (id: string, _o: object, c: Command) => (await delegations()).undelegateCommand(id, outputOf(c)));
 }
 
+function allowanceWords(n17q: Command): void {
+  const allowance = n17q.command('allowance').description('what all runs of the tenant may draw on: show, grant');
+  allowance.command('show').description('what there is, and what runs may draw of it now').action(async (_o: object, c: Command) => (await import('./commands/allowance.js')).showAllowance(outputOf(c)));
+  allowance.command('grant').description('give the tenant more').option('--usd <dollars>', 'so much money, such as 10').option('--tokens <n>', 'so many tokens').option('--calls <n>', 'so many calls').option('--reason <text>', 'why', 'asked on the command line')
+    .action(async (o: { usd?: string; tokens?: string; calls?: string; reason: string }, c: Command) => (await import('./commands/allowance.js')).grantAllowance(o, outputOf(c)));
+}
+
 function providerWords(n17q: Command): void {
   const provider = n17q.command('provider').description('model accounts of the local tenant: list, add, remove');
   provider.command('list').description('accounts, their models, whether their keys are there').action(async (_o: object, c: Command) => (await providers()).listProviders(outputOf(c)));
@@ -121,8 +128,8 @@ function policyWords(n17q: Command): void {
     .action(async (o: { revision?: string; history?: boolean; schema?: boolean }, c: Command) => (await policies()).showPolicy(o, outputOf(c)));
   policy.command('diff <file>').description('what a file would change').action(async (file: string, _o: object, c: Command) => (await policies()).diffPolicy(file, outputOf(c)));
   policy.command('try <file>').description('which of the newest decisions a file would have decided otherwise; changes nothing').action(async (file: string, _o: object, c: Command) => (await policies()).tryPolicy(file, outputOf(c)));
-  policy.command('publish [file]').description('put a file in force, or an earlier revision again').option('--revision <n>', 'the earlier revision')
-    .action(async (file: string | undefined, o: { revision?: string }, c: Command) => (await policies()).publishPolicy(file, o, outputOf(c)));
+  policy.command('publish [file]').description('put a file in force, or an earlier revision again').option('--revision <n>', 'the earlier revision').option('--deny-all', 'also if nothing is permitted any more')
+    .action(async (file: string | undefined, o: { revision?: string; denyAll?: boolean }, c: Command) => (await policies()).publishPolicy(file, o, outputOf(c)));
 }
 
 function toolWords(n17q: Command): void {
@@ -145,6 +152,7 @@ export function program(): Command {
   stackWords(n17q);
   runWords(n17q);
   delegationWords(n17q);
+  allowanceWords(n17q);
   providerWords(n17q);
   policyWords(n17q);
   toolWords(n17q);

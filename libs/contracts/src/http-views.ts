@@ -40,7 +40,7 @@ export const shownDecision = o({
   revision: count, at: time, decision: z.string().describe('The event\'s type.'), about: o({ kind: z.enum(['effect', 'model-call', 'approval', 'finding', 'migration', 'raise', 'run']), id: z.string(), tool: nullable(z.string()) }),
   code: nullable(z.string()), words: z.array(z.string()), rules: z.array(z.string()).describe('Ids of the tenant\'s rules that decided.'), hook: nullable(o({ answer: z.string(), reason: z.string() })),
   met: z.array(o({ effect: z.string(), tool: z.string(), run: z.string(), stage: z.string() })).describe('Unresolved effects on the same target.'),
-  rests: nullable(o({ run: nullable(count), policy: count, registry: count, profiles: count, roles: count, judgedAt: nullable(time) })).describe('Revisions that it names.'), by: nullable(person),
+  rests: nullable(o({ run: nullable(count), policy: count, registry: count, profiles: count, roles: count, judgedAt: nullable(time) })).describe('Revisions that it names.'), by: nullable(person), raise: nullable(o({ amounts, wallMs: count })).describe('By how much a budget was raised.'),
 });
 export const decisionsPage = o({ decisions: z.array(shownDecision), next: nullable(count).describe('Revision to go on after; null: there is no more now.') });
 
@@ -88,7 +88,7 @@ export const tenantDocument = o({ topic: z.string(), revision: count, document: 
 export const documentRevision = o({ revision: count, at: time, by: person, digest: z.string() });
 export const documentRevisions = o({ revisions: z.array(documentRevision), next: nullable(count).describe('Give it as `before` for what is older; null: that is all.') });
 /** `revision`: of the policy that the candidate was compared with; 0: none is published. */
-export const policyDiff = o({ revision: count, rules: o({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) }), fields: z.array(o({ field: z.string(), now: z.json(), would: z.json() })) });
+export const policyDiff = o({ revision: count, rules: o({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) }), permitsNothing: z.boolean().describe('The candidate has no rule that permits: under it nothing is done.'), fields: z.array(o({ field: z.string(), now: z.json(), would: z.json() })) });
 const ruled = o({ decision: z.enum(['allowed', 'asked', 'denied']), code: nullable(z.string()), by: z.array(z.string()).describe('Ids of the rules that decided.'), reason: z.string() });
 export const policyTrial = o({
   revision: count, runs: count, decisions: count.describe('Recorded decisions that were judged again.'), skipped: count.describe('Decisions that cannot be judged again: their contents are erased, or they rest on what nobody can know afterwards.'),

@@ -7,8 +7,9 @@ import { faultsFrom, question, registry, rulesFrom, SHOP, tool } from './spec-ki
 describe('the difference between two sets', () => {
   it('[POL-3] is told by the names of rules; layout, comments and order are none', () => {
     const before = ALLOW_ALL + forbidTools(['pay'], 'closed', 'a') + askFor(['ship'], 'look', 'b');
-    expect(diffRules(before, `// new\n${askFor(['ship'], 'look', 'b').replaceAll(' ', '\n  ')}${forbidTools(['pay'], 'closed', 'a')}\n${ALLOW_ALL}`)).toEqual({ ok: true, added: [], removed: [], changed: [] });
-    expect(diffRules(before, ALLOW_ALL + forbidTools(['pay'], 'closed today', 'a') + forbidTools(['ship'], 'x', 'c'))).toEqual({ ok: true, added: ['c'], removed: ['b'], changed: ['a'] });
+    expect(diffRules(before, `// new\n${askFor(['ship'], 'look', 'b').replaceAll(' ', '\n  ')}${forbidTools(['pay'], 'closed', 'a')}\n${ALLOW_ALL}`)).toEqual({ ok: true, added: [], removed: [], changed: [], permitsNothing: false });
+    expect(diffRules(before, ALLOW_ALL + forbidTools(['pay'], 'closed today', 'a') + forbidTools(['ship'], 'x', 'c'))).toEqual({ ok: true, added: ['c'], removed: ['b'], changed: ['a'], permitsNothing: false });
+    for (const none of ['', '// nothing', forbidTools(['pay'], 'closed', 'a')]) expect(diffRules(before, none)).toMatchObject({ permitsNothing: true });
   });
 
   it('sees the last digit of a large number', () => {

@@ -3,7 +3,7 @@ import { canonical } from '@n17q/contracts';
 import type { RuleFault } from './fault.js';
 import { parsePolicies, type Policy } from './policies.js';
 
-export interface RuleDifference { readonly added: readonly string[]; readonly removed: readonly string[]; readonly changed: readonly string[] }
+export interface RuleDifference { readonly added: readonly string[]; readonly removed: readonly string[]; readonly changed: readonly string[]; /** The second has no rule that permits. */ readonly permitsNothing: boolean }
 export type RuleDiff = ({ readonly ok: true } & RuleDifference) | { readonly ok: false; readonly faults: readonly RuleFault[] };
 
 /** Integers of 16 digits and more lose their last ones in JSON, so they are compared as they are written. */
@@ -21,5 +21,6 @@ export function diffRules(before: string, after: string): RuleDiff {
     added: [...is.keys()].filter((id) => !was.has(id)),
     removed: [...was.keys()].filter((id) => !is.has(id)),
     changed: [...is.keys()].filter((id) => was.has(id) && was.get(id) !== is.get(id)),
+    permitsNothing: !b.set.policies.some((p) => p.effect === 'permit'),
   };
 }

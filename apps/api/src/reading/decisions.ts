@@ -29,5 +29,6 @@ export function decisionOf(e: EventEnvelope, tools: ReadonlyMap<string, string>)
     code: d.code ?? null, words: d.reason !== undefined ? [d.reason] : [...(d.reasons ?? [])], rules: [...(d.grounds?.by ?? [])], hook: d.grounds?.hook ?? null,
     met: (d.grounds?.met ?? []).map(({ effect, tool, run, stage }) => ({ effect, tool, run, stage })),
     rests: d.tenant === undefined ? null : { run: d.grounds?.revision ?? d.seenRevision ?? null, ...d.tenant, judgedAt: d.grounds === undefined ? null : iso(d.grounds.at) }, by: d.by ?? null,
+    raise: e.type === 'budget.raised' ? { amounts: e.data.amounts, wallMs: e.data.wallMs } : null,
   };
 }

@@ -54,5 +54,5 @@ export function policyDiff(now: PolicyDocument | null, then: PolicyDocument, rev
   const after = then as unknown as { readonly [field: string]: unknown };
   const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((f) => f !== 'rules' && digestOf(before[f] ?? null) !== digestOf(after[f] ?? null)).sort();
   const shown = (v: unknown): http.PolicyDiff['fields'][number]['now'] => (v ?? null) as http.PolicyDiff['fields'][number]['now'];
-  return { revision, rules: { added: [...rules.added], removed: [...rules.removed], changed: [...rules.changed] }, fields: fields.map((field) => ({ field, now: shown(before[field]), would: shown(after[field]) })) };
+  return { revision, rules: { added: [...rules.added], removed: [...rules.removed], changed: [...rules.changed] }, permitsNothing: rules.permitsNothing, fields: fields.map((field) => ({ field, now: shown(before[field]), would: shown(after[field]) })) };
 }

@@ -26,12 +26,12 @@ const reasoned = (todo: (run: string) => string): Make => (run, _setup, reason) 
 const BLOCKED: { readonly [code: string]: Make } = {
   NO_ROUTE: (run, setup) => ({ why: 'no model account that this run may use is configured', todo: account(setup, run) }),
   CREDENTIAL_ABSENT: credential,
-  BUDGET_EXHAUSTED: reasoned((run) => `Grant the tenant more (POST /v1/tenant/allowance) if it is the tenant's that ran out; the run's own is raised with ./n17q raise ${run} --usd 1.00 (or --tokens, --calls), by somebody whose role allows it; what waits then goes on by itself.`),
+  BUDGET_EXHAUSTED: reasoned((run) => `./n17q allowance grant --usd 10 gives the tenant more, if it is the tenant's that ran out; the run's own is raised with ./n17q raise ${run} --usd 1.00 (or --tokens, --calls), by somebody whose role allows it; what waits then goes on by itself.`),
   CONTEXT_DOES_NOT_FIT: reasoned((run) => `Configure a model with a larger window (./n17q provider add), then ./n17q resume ${run}; or end the run.`),
   CHANGE_NEEDS_REVIEW: reasoned((run) => `./n17q resume ${run} allows the change of model; ./n17q end ${run} ends the run instead.`),
   CHANGE_FORBIDDEN: reasoned((run) => `Bring the former account back (./n17q provider add), or ./n17q end ${run}.`),
-  POLICY_UNAVAILABLE: reasoned(() => 'Publish a policy (PUT /v1/tenant/policy); the run then goes on by itself.'),
-  POLICY_FORBIDS: reasoned((run) => `Publish another policy (PUT /v1/tenant/policy), and the run goes on by itself; or ./n17q end ${run}.`),
+  POLICY_UNAVAILABLE: reasoned(() => './n17q policy publish FILE puts a policy in force; the run then goes on by itself.'),
+  POLICY_FORBIDS: reasoned((run) => `./n17q decisions ${run} names the rule; ./n17q policy publish FILE puts other rules in force, and the run goes on by itself; or ./n17q end ${run}.`),
   DELEGATION_ENDED: reasoned((run) => `Whoever it acts for can delegate again (./n17q delegate PERSON --tool NAME), and it goes on by itself; or ./n17q end ${run}.`),
   STORE_SUSPECT: reasoned((run) => `Look at the store with ./n17q doctor; when you trust it, ./n17q resume ${run}.`),
   PROTOCOL_STATE_MISSING: reasoned(fromRecord),
@@ -39,8 +39,8 @@ const BLOCKED: { readonly [code: string]: Make } = {
 };
 const WAITS: { readonly [who: string]: (run: string, setup: Setup | null) => string } = {
   profiles: (run, setup) => account(setup, run),
-  policy: () => 'Publish another policy (PUT /v1/tenant/policy); the run then goes on by itself.',
-  budget: () => 'Grant the tenant more (POST /v1/tenant/allowance); the run then goes on by itself.',
+  policy: () => './n17q policy publish FILE puts another policy in force; the run then goes on by itself.',
+  budget: () => './n17q allowance grant --usd 10 (or --tokens, --calls) gives the tenant more; the run then goes on by itself.',
   person: (run) => `When what it names is mended: ./n17q resume ${run}; or ./n17q end ${run}.`,
 };
 const PAUSED: { readonly [code: string]: (run: string) => string } = {

@@ -2,6 +2,7 @@
 import type { http } from '@n17q/contracts';
 import { line } from '../terminal/plain.js';
 import { withRun } from './api.js';
+import { raiseText } from './run-rests.js';
 import type { Output } from './output.js';
 
 const PAGE = 500;
@@ -13,6 +14,7 @@ export function decisionText(d: http.ShownDecision): string {
   return [
     `${d.revision}  ${d.at.slice(0, 19)}Z  ${d.decision}: ${what}${d.by === null ? '' : `, asked by ${line(d.by.id)}`}`,
     ...(d.code === null && d.words.length === 0 ? [] : [`  ${d.words.map((w) => line(w, 300)).join('; ')}${d.code === null ? '' : ` (${d.code})`}`]),
+    ...(d.raise === null ? [] : [`  by ${raiseText(d.raise)}`]),
     ...d.met.map((m) => `  met ${m.effect} (${line(m.tool)}) of run ${m.run}: ${m.stage}`),
     ...(d.hook === null ? [] : [`  the tenant's hook: ${d.hook.answer}${d.hook.reason === '' ? '' : `, ${line(d.hook.reason, 200)}`}`]),
     ...(d.rules.length === 0 ? [] : [`  rules: ${d.rules.map((x) => line(x)).join(', ')}`]),

@@ -1,4 +1,5 @@
 /** Who may act for whom. Whose token asks is whose delegation it is. */
+import type { http } from '@n17q/contracts';
 import { line, table } from '../terminal/plain.js';
 import { Trouble } from '../trouble.js';
 import { ownReach, said } from './api.js';
@@ -23,9 +24,10 @@ export async function delegateCommand(person: string, o: { readonly tool: readon
 
 export async function delegationsCommand(out: Output): Promise<void> {
   const view = await said(() => ownReach().client.delegations());
-  out.answer(view, () => (view.delegations.length === 0 ? 'Nobody acts for anybody else: ./n17q delegate PERSON --tool NAME lets somebody act for you.'
-    : table([['DELEGATION', 'FROM', 'TO', 'TOOLS', 'UNTIL', ''], ...view.delegations.map((d) => [d.delegation, line(d.from, 40), line(d.to, 40), line(d.tools.join(', '), 80), d.until === null ? 'taken back' : d.until.slice(0, 19), d.stands ? '' : 'is over'])])));
+  out.answer(view, () => delegationsText(view));
 }
+export const delegationsText = (view: http.DelegationsView): string => (view.delegations.length === 0 ? 'Nobody acts for anybody else: ./n17q delegate PERSON --tool NAME lets somebody act for you.'
+  : table([['DELEGATION', 'FROM', 'TO', 'TOOLS', 'UNTIL', ''], ...view.delegations.map((d) => [d.delegation, line(d.from, 40), line(d.to, 40), line(d.tools.join(', '), 80), d.until === null ? 'until it is taken back' : `${d.until.slice(0, 19)}Z`, d.stands ? '' : 'is over'])]));
 
 export async function undelegateCommand(delegation: string, out: Output): Promise<void> {
   const done = await said(async () => {

@@ -24,28 +24,44 @@ function fileText(file: string): string {
   return bytes.toString('utf8');
 }
 
+const HEAD = '// Policy, revision ';
+
 /** The policy that a file means, beside the one in force. Throws a Trouble for JSON that is none, and for rules where nothing is in force that they could join. */
 export function candidateOf(file: string, text: string, now: PolicyDocument | null): PolicyDocument {
   if (!file.endsWith('.json')) {
+    const rules = text.startsWith(HEAD) ? text.slice(text.indexOf('\n\n') + 2) : text; // as policy show wrote it
     if (now === null) throw new Trouble('No policy is in force that these rules could join: publish a whole one, in a file whose name ends in .json.');
-    return { ...now, rules: text };
+    return { ...now, rules };
   }
-  try { return JSON.parse(text) as PolicyDocument; } catch { throw new Trouble(`${line(file, 200)} is not JSON: write the policy as ./n17q policy show --json has it under "document".`, true); }
+  let read: unknown;
+  try { read = JSON.parse(text); } catch { throw new Trouble(`${line(file, 200)} is not JSON: write the policy as ./n17q policy show --json has it.`, true); }
+  const whole = read !== null && typeof read === 'object' && 'document' in read && 'revision' in read ? read.document : read;
+  if (whole === null || typeof whole !== 'object' || Array.isArray(whole)) throw new Trouble(`${line(file, 200)} holds no policy but ${whole === null ? 'null' : Array.isArray(whole) ? 'a list' : `a ${typeof whole}`}: write it as ./n17q policy show --json has it.`, true);
+  return whole as PolicyDocument;
 }
 
 const candidate = async (client: N17qClient, file: string): Promise<PolicyDocument> => candidateOf(file, fileText(file), (await client.document('policy')).document);
 
+/** Rules as a file can hold them: what is said before them is a comment. */
 export function policyText(revision: number, d: PolicyDocument | null): string {
   if (d === null) return 'No policy is published, so nothing is permitted.';
   const { rules, ...rest } = d;
-  return [`Policy, revision ${revision}`, '', table(Object.entries(rest).map(([k, v]) => [k, line(typeof v === 'object' ? JSON.stringify(v) : String(v), 200)])), '', plain(rules).trimEnd()].join('\n');
+  return [`${HEAD}${revision}; its rules are below, and with it stands:`, ...table(Object.entries(rest).map(([k, v]) => [k, line(typeof v === 'object' ? JSON.stringify(v) : String(v), 200)])).split('\n').map((l) => `//   ${l}`), '', plain(rules).trimEnd()].join('\n');
+}
+
+/** Rules without one that permits stop every run of the tenant. */
+const WITHOUT_PERMIT = 'it has no rule that permits, so every model call and every tool call is denied; keep a permit, such as @id("allow") permit (principal, action, resource);';
+/** Throws a Trouble for a policy that permits nothing, unless that is what is wanted. */
+export function requirePermit(d: Pick<http.PolicyDiff, 'permitsNothing'>, denyAll: boolean): void {
+  if (d.permitsNothing && !denyAll) throw new Trouble(`Nothing would be permitted any more, so nothing is published: ${WITHOUT_PERMIT.replace(/;$/u, '')}, or say --deny-all.`, true);
 }
 
 export function diffText(d: http.PolicyDiff): string {
   const rules = ([['added', d.rules.added], ['removed', d.rules.removed], ['changed', d.rules.changed]] as const).flatMap(([what, ids]) => ids.map((id) => [`rule ${line(id)}`, what]));
   const fields = d.fields.map((f) => [f.field, `${line(JSON.stringify(f.now), 80)} → ${line(JSON.stringify(f.would), 80)}`]);
   const rows = [...rules, ...fields];
-  return rows.length === 0 ? `It changes nothing of revision ${d.revision}.` : `Against revision ${d.revision}:\n${table(rows)}`;
+  const said = rows.length === 0 ? `It changes nothing of revision ${d.revision}.` : `Against revision ${d.revision}:\n${table(rows)}`;
+  return d.permitsNothing ? `NOTHING IS PERMITTED ANY MORE under it: ${WITHOUT_PERMIT}.\n${said}` : said;
 }
 
 const ruled = (r: http.PolicyTrial['changes'][number]['was']): string => `${r.decision}${r.code === null ? '' : ` (${line(r.code, 40)})`}${r.by.length === 0 ? '' : ` by ${line(r.by.join(', '), 80)}`}`;
@@ -89,13 +105,14 @@ export async function tryPolicy(file: string, out: Output): Promise<void> {
 }
 
 /** Publishes what the file means, or an earlier revision again; only if the policy is still the one that was read. */
-export async function publishPolicy(file: string | undefined, o: { readonly revision?: string }, out: Output): Promise<void> {
+export async function publishPolicy(file: string | undefined, o: { readonly revision?: string; readonly denyAll?: boolean }, out: Output): Promise<void> {
   if ((file === undefined) === (o.revision === undefined)) throw new Trouble('Name either a file or, with --revision, an earlier revision to bring back.', true);
   const { client } = ownReach();
   const published = await said(async () => {
     const now = await client.document('policy');
     const then = file === undefined ? (await client.policyRevision(revisionOf(o.revision ?? ''))).document : candidateOf(file, fileText(file), now.document);
     if (then === null) throw new Trouble('There is nothing to publish.');
+    requirePermit(await client.diffPolicy(then), o.denyAll === true);
     return client.publish('policy', then, { ifRevision: now.revision });
   });
   out.answer(published, () => `The policy has revision ${published.revision} now. What was permitted before and not yet done is judged again.`);

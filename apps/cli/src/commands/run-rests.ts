@@ -14,7 +14,7 @@ export function duration(ms: number): string {
   const m = Math.round(s / 60);
   return m < 120 ? `${m} min` : `${Math.round(m / 6) / 10} h`;
 }
-const asked = (r: http.RunView['raises'][number]): string => [...(['usd_micros', 'tokens', 'calls'] as const).filter((d) => r.amounts[d] > 0).map((d) => `${amount(d, r.amounts[d])}${d === 'usd_micros' ? '' : ` ${d}`}`), ...(r.wallMs > 0 ? [duration(r.wallMs)] : [])].join(', ');
+export const raiseText = (r: Pick<http.RunView['raises'][number], 'amounts' | 'wallMs'>): string => [...(['usd_micros', 'tokens', 'calls'] as const).filter((d) => r.amounts[d] > 0).map((d) => `${amount(d, r.amounts[d])}${d === 'usd_micros' ? '' : ` ${d}`}`), ...(r.wallMs > 0 ? [duration(r.wallMs)] : [])].join(', ');
 
 export function restLines(v: http.RunView): readonly string[] {
   const tested = v.validations.at(-1);
@@ -26,7 +26,7 @@ export function restLines(v: http.RunView): readonly string[] {
     ...v.sources.gaps.map((g) => `missing source: ${short(g.identity, 160)} (${short(g.why, 120)}); nothing consequential begins before it was retrieved again`),
     ...(v.sources.known === 0 ? [] : [`${count(v.sources.known)} source${v.sources.known === 1 ? '' : 's'}; ./n17q sources ${v.run} shows them`]),
     ...(tested === undefined ? [] : [`last command: ${short(tested.tool)} ${tested.ok ? 'succeeded' : 'FAILED'}, ${tested.ofPresentTree ? 'on the workspace as it is' : 'on an earlier state of the workspace'}`]),
-    ...v.raises.map((r) => `asked for by ${short(r.by.id)}, and not judged yet: a raise of ${asked(r)}`),
+    ...v.raises.map((r) => `asked for by ${short(r.by.id)}, and not judged yet: a raise of ${raiseText(r)}`),
     ...v.migrations.map((m) => `asked for by ${short(m.by.id)}, and not judged yet: that ${m.effect} is looked at as ${short(m.tool)}`),
     ...(v.erasure === null ? [] : [`its contents are to be erased: ${short(v.erasure.reason, 160)}`]),
     ...(v.evidenceErased ? [`its contents were erased on request${v.erased === null ? '' : ` of ${short(v.erased.by.id)}, ${moment(v.erased.at)}: ${short(v.erased.reason, 160)}`}; what was unresolved stays so, and is never repeated`] : []),

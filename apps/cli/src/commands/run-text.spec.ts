@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { http } from '@n17q/contracts';
+import { allowanceText } from './allowance.js';
 import { amount, dollars, microsOf, minutesOf, size, wholeOf } from './amounts.js';
 import { decisionText } from './decisions.js';
-import { momentOf } from './delegations.js';
+import { delegationsText, momentOf } from './delegations.js';
 import { COMMANDS, commandsFor } from './advice.js';
 import { hasResponse } from './asks.js';
 import { moment } from './moments.js';
@@ -28,7 +29,7 @@ describe('a run on a terminal', () => {
     ['CREDENTIAL_ABSENT', 'person', 'what it says (CREDENTIAL_ABSENT)', '/d/keys/ACCOUNT, then ./n17q resume r1'], // it names no account
     ['CHANGE_NEEDS_REVIEW', 'person', 'what it says (CHANGE_NEEDS_REVIEW)', './n17q resume r1 allows'],
     ['PROTOCOL_STATE_MISSING', 'person', 'what it says (PROTOCOL_STATE_MISSING)', 'goes on from the record'],
-    ['SOMETHING_NEW', 'policy', 'what it says (SOMETHING_NEW)', 'Publish another policy'],
+    ['SOMETHING_NEW', 'policy', 'what it says (SOMETHING_NEW)', './n17q policy publish FILE puts another policy in force'],
     ['SOMETHING_NEW', 'person', 'what it says (SOMETHING_NEW)', './n17q resume r1'],
   ])('says why it stands still (%s), and what to do', (code, waitsFor, why, todo) => {
     const said = text({ blocked: { code, reason: 'what it says', waitsFor } });
@@ -102,8 +103,17 @@ describe('a run on a terminal', () => {
     expect(text({ waits: [{ service: 'policy-gate', reason: 'approval', dueAt: '2999-02-01T01:26:57.000Z', waitsFor: null }] })).toContain('policy-gate waits for an approval, due 2999-02-01 01:26:57Z');
   });
   it('[POL-3] says of a decision what it was about, in which words, by which rules and on which revisions', () => {
-    const said = decisionText({ revision: 9, at: '2030-01-31T10:11:12.000Z', decision: 'effect.denied', about: { kind: 'effect', id: 'e-1', tool: 'pay' }, code: 'POLICY_FORBIDS', words: ['not here\u001b[2J'], rules: ['no-pay'], hook: null, met: [{ effect: 'e-0', tool: 'pay', run: 'r-0', stage: 'unknown' }], rests: { run: 8, policy: 2, registry: 1, profiles: 1, roles: 3, judgedAt: null }, by: null });
+    const said = decisionText({ revision: 9, at: '2030-01-31T10:11:12.000Z', decision: 'effect.denied', about: { kind: 'effect', id: 'e-1', tool: 'pay' }, code: 'POLICY_FORBIDS', words: ['not here\u001b[2J'], rules: ['no-pay'], hook: null, met: [{ effect: 'e-0', tool: 'pay', run: 'r-0', stage: 'unknown' }], rests: { run: 8, policy: 2, registry: 1, profiles: 1, roles: 3, judgedAt: null }, by: null, raise: null });
     expect(said).toBe('9  2030-01-31T10:11:12Z  effect.denied: effect e-1 (pay)\n  not here<1b>[2J (POLICY_FORBIDS)\n  met e-0 (pay) of run r-0: unknown\n  rules: no-pay\n  rests on run 8, policy 2, registry 1, profiles 1, roles 3');
+  });
+  it('[BUD-1] says of a raise by how much, and of a delegation that it stands until it is taken back', () => {
+    expect(decisionText({ revision: 9, at: '2030-01-31T10:11:12.000Z', decision: 'budget.raised', about: { kind: 'raise', id: 'x', tool: null }, code: null, words: [], rules: [], hook: null, met: [], rests: null, by: { kind: 'person', id: 'ada' }, raise: { amounts: { usd_micros: 1_500_000, tokens: 0, calls: 3 }, wallMs: 60_000 } })).toBe('9  2030-01-31T10:11:12Z  budget.raised: raise x, asked by ada\n  by $1.50, 3 calls, 60 s');
+    const d = { delegation: 'd', from: 'ada', to: 'bob', tools: ['pay'], until: null, stands: true };
+    expect(delegationsText({ revision: 1, delegations: [d, { ...d, until: '2001-01-31T10:11:12.000Z', stands: false }] }).split('\n').slice(1)).toEqual([expect.stringMatching(/until it is taken back$/u), expect.stringMatching(/2001-01-31T10:11:12Z +is over$/u)]);
+  });
+  it('[BUD-5] shows what the tenant holds and what runs may draw of it', () => {
+    const some = { usd_micros: 2_000_000, tokens: 5, calls: 7 };
+    expect(allowanceText({ balance: some, drawable: { ...some, calls: 1 }, limits: [{ everyMs: 1, amounts: some, left: { ...some, calls: 1 }, endsAt: Date.parse('2030-01-31T10:11:12.000Z') }], revision: 1 })).toMatch(/left until 2030-01-31 10:11:12Z\ndollars +\$2\.00 +\$2\.00 +\$2\.00\ntokens +5 +5 +5\ncalls +7 +1 +1\n\.\/n17q allowance grant/u);
   });
   it('[BUD-1] takes amounts as people write them, and refuses what is none', () => {
     expect([microsOf('usd', '1.50'), microsOf('usd', '$2'), microsOf('usd', '0.000001'), microsOf('usd', undefined), wholeOf('calls', '12'), minutesOf('minutes', '1.5')]).toEqual([1_500_000, 2_000_000, 1, undefined, 12, 90_000]);
