@@ -18,6 +18,9 @@ const UPDATE = '--update-traceability';
 /** More seeds than usual take longer. */
 const JEST_BOUND_MS = 30 * 60_000 + 1500 * (Number(process.env.N17Q_SEEDS) || 0);
 
+/** What of Jest's own a part may be run with; its help of several screens helps nobody here. */
+const JEST_OPTIONS = /^--(testNamePattern|testPathPatterns|testPathIgnorePatterns|selectProjects|ignoreProjects|runInBand|maxWorkers|bail|verbose|silent|testTimeout|randomize|seed|shard|coverage|detectOpenHandles|forceExit|onlyFailures|expand|logHeapUsage|updateSnapshot|listTests|no-cache|cache|openHandlesTimeout|workerIdleMemoryLimit|showSeed|ci)(=|$)/;
+
 process.env.XDG_CACHE_HOME ??= join(root, '.data', 'cache'); // compilers keep their copies in the clone, not in the home folder
 
 const args = process.argv.slice(2).filter((a, i) => !(a === '--' && i === 0));
@@ -26,6 +29,12 @@ const jestArgs = args.filter((a) => a !== UPDATE);
 const partial = jestArgs.length > 0;
 if (update && partial) {
   process.stderr.write(`n17q: ${UPDATE} describes a whole run; leave the other arguments away.\n`);
+  process.exit(2);
+}
+
+const own = jestArgs.find((a) => a.startsWith('--') && !JEST_OPTIONS.test(a));
+if (own !== undefined) {
+  process.stderr.write(`n17q: ./n17q test has no option ${own.slice(0, 80)}; as in ./n17q test, ./n17q test --update-traceability, ./n17q test -- libs/platform, or ./n17q test -- -t NAME.\n`);
   process.exit(2);
 }
 

@@ -103,6 +103,12 @@ function delegationWords(n17q: Command): void {
   n17q.command('undelegate <delegation>').description('take back a delegation that you gave').action(async (id: string, _o: object, c: Command) => (await delegations()).undelegateCommand(id, outputOf(c)));
 }
 
+function personWords(n17q: Command): void {
+  const person = n17q.command('person').description('other people of the local tenant: add');
+  person.command('add <name>').description('give somebody a role and a token of their own').requiredOption('--role <name...>', 'their roles; "operator" may approve, find and raise by the first policy')
+    .action(async (name: string, o: { role: string[] }, c: Command) => (await import('./commands/people.js')).addPersonCommand(name, o, outputOf(c)));
+}
+
 function allowanceWords(n17q: Command): void {
   const allowance = n17q.command('allowance').description('what all runs of the tenant may draw on: show, grant');
   allowance.command('show').description('what there is, and what runs may draw of it now').action(async (_o: object, c: Command) => (await import('./commands/allowance.js')).showAllowance(outputOf(c)));
@@ -113,9 +119,9 @@ function allowanceWords(n17q: Command): void {
 function providerWords(n17q: Command): void {
   const provider = n17q.command('provider').description('model accounts of the local tenant: list, add, remove');
   provider.command('list').description('accounts, their models, whether their keys are there').action(async (_o: object, c: Command) => (await providers()).listProviders(outputOf(c)));
-  provider.command('add <account>').description('describe a model account, or change it; a running stack uses it at once')
-    .requiredOption('--model <name...>', 'its models, the preferred one first').option('--endpoint <url>', 'where it is, if not at the provider\'s own address').option('--key-stdin', 'read its key from standard input; else put it into the file that is named then')
-    .action(async (account: string, o: { model: string[]; endpoint?: string; keyStdin?: boolean }, c: Command) => (await providers()).addProvider(account, o, outputOf(c)));
+  provider.command('add [account]').description('describe a model account, or change it; a running stack uses it at once')
+    .option('--model <name...>', 'its models, the preferred one first (needed)').option('--endpoint <url>', 'where it is, if not at the provider\'s own address').option('--key-stdin', 'read its key from standard input; else put it into the file that is named then')
+    .action(async (account: string | undefined, o: { model?: string[]; endpoint?: string; keyStdin?: boolean }, c: Command) => (await providers()).addProvider(account, o, outputOf(c)));
   provider.command('remove <account>').description('take a model account away; runs go on with another one, if there is one')
     .action(async (account: string, _o: object, c: Command) => (await providers()).removeProvider(account, outputOf(c)));
 }
@@ -152,6 +158,7 @@ export function program(): Command {
   stackWords(n17q);
   runWords(n17q);
   delegationWords(n17q);
+  personWords(n17q);
   allowanceWords(n17q);
   providerWords(n17q);
   policyWords(n17q);

@@ -2,7 +2,7 @@
 import { N17qClient, N17qProblem, N17qUnreachable } from '@n17q/client';
 import { dataDir, placesIn } from '../stack/places.js';
 import { isSupervised, readState } from '../stack/state.js';
-import { readTokens } from '../stack/tokens.js';
+import { readTokens, type ApiToken } from '../stack/tokens.js';
 import { line } from '../terminal/plain.js';
 import { Trouble } from '../trouble.js';
 import { theOne } from './names.js';
@@ -24,8 +24,11 @@ export function reaches(): readonly Reach[] {
   const state = readState(places.state);
   if (!isSupervised(state) || state.phase !== 'ready' || state.apiUrl === null) throw new Trouble('The stack is not running: ./n17q up starts it.');
   const { apiUrl } = state;
-  return readTokens(places.tokens).map((t) => ({ tenant: t.tenant, client: new N17qClient({ baseUrl: apiUrl, token: t.token }) }));
+  return onePerTenant(readTokens(places.tokens)).map((t) => ({ tenant: t.tenant, client: new N17qClient({ baseUrl: apiUrl, token: t.token }) }));
 }
+
+/** Of several people of a tenant the first, who is its operator. */
+export const onePerTenant = (tokens: readonly ApiToken[]): readonly ApiToken[] => tokens.filter((t, i) => tokens.findIndex((x) => x.tenant === t.tenant) === i);
 
 /** The tenant that `run` and `provider` speak for. */
 export function ownReach(): Reach {

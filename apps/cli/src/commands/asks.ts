@@ -1,9 +1,11 @@
 /** What a person asks of a run, tells it, or decides in it. Each is taken into the log; what comes of it, `show` says. */
 import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { N17qClient } from '@n17q/client';
 import type { http } from '@n17q/contracts';
+import { line } from '../terminal/plain.js';
 import { Trouble } from '../trouble.js';
-import { microsOf, minutesOf, wholeOf, type AmountOptions } from './amounts.js';
+import { count, microsOf, minutesOf, wholeOf, type AmountOptions } from './amounts.js';
 import { withRun } from './api.js';
 import { eventsOf } from './events-of.js';
 import { theOne } from './names.js';
@@ -12,6 +14,8 @@ import { given } from './words-given.js';
 
 const REASON_CHARS_MAX = 4000;
 const STEPS_MAX = 100;
+/** As base64 it is a third longer, and that is bounded. */
+const EVIDENCE_BYTES_MAX = 450_000;
 
 interface Taken { readonly accepted: http.Accepted; readonly run: string }
 const inLog = (t: Taken): string => `It is in the log at revision ${t.accepted.revision}; ./n17q show ${t.run} says what came of it.`;
@@ -79,13 +83,14 @@ export async function eraseCommand(name: string, o: { readonly reason: string },
 }
 
 /** What somebody found, from a file: text when it is text, else its bytes. */
-function evidenceFrom(file: string): http.NewFinding['evidence'] {
+export function evidenceFrom(file: string): http.NewFinding['evidence'] {
   let bytes: Buffer;
   try {
     bytes = readFileSync(file);
   } catch (e) {
     throw new Trouble(`The evidence ${file} cannot be read (${(e as NodeJS.ErrnoException).code ?? String(e)}): give --evidence the path of a file.`, true);
   }
+  if (bytes.length > EVIDENCE_BYTES_MAX) throw new Trouble(`The evidence ${file} has ${count(bytes.length)} bytes, and at most ${count(EVIDENCE_BYTES_MAX)} are taken: give the part that shows it, such as the lines of a log, or a text that says where the whole is kept and its SHA-256.`, true);
   if (bytes.length === 0) throw new Trouble(`The evidence ${file} is empty: put into it what you saw.`, true);
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -114,9 +119,32 @@ export async function decideCommand(decision: Decision, name: string, approval: 
     const { approvals } = await client.run(run);
     const id = theOne(approval, approvals.map((a) => a.approval), 'approval', `./n17q show ${run} lists those that wait`, 'approval');
     const subject = approvals.find((a) => a.approval === id)?.subject as string;
+    const effect = approvals.find((a) => a.approval === id)?.effect ?? '';
     const accepted = decision === 'revoke' ? await client.revokeApproval(run, id, o.note ?? 'revoked on the command line')
       : await client.decideApproval(run, id, { decision: decision === 'approve' ? 'approved' : 'rejected', subject, ...(o.note === undefined ? {} : { note: o.note }) });
-    return { run, accepted };
+    return { run, accepted, came: decision === 'approve' ? await whatCame(client, run, effect, accepted.revision) : undefined };
   });
-  sayTaken(out, taken, `The decision is taken down: ${decision}.`);
+  out.answer(taken.accepted, () => decidedText(decision, taken.run, taken.came));
+}
+
+const CAME_MS_MAX = 3_000;
+/** What the gate said of the effect after a revision; undefined: nothing within three seconds. */
+async function whatCame(client: N17qClient, run: string, effect: string, after: number): Promise<http.ShownDecision | undefined> {
+  for (const deadlineMs = performance.now() + CAME_MS_MAX; performance.now() < deadlineMs; await delay(150)) {
+    const { decisions } = await client.decisions(run, { after, limit: 50 });
+    const came = decisions.find((d) => d.about.kind === 'effect' && d.about.id === effect);
+    if (came !== undefined) return came;
+  }
+  return undefined;
+}
+
+/** `came`: what the gate said since. */
+export function decidedText(decision: Decision, run: string, came?: http.ShownDecision): string {
+  const look = `./n17q show ${run}`;
+  if (decision === 'reject') return `Rejected. The call is not made, and the model is told so; ${look} says how the run goes on.`;
+  if (decision === 'revoke') return `Taken back. The call is not made under this approval, unless it was sent already; ${look} says which.`;
+  if (came?.decision === 'effect.denied' || came?.decision === 'effect.withdrawn') return `Approved, but the call is not made: ${came.words.map((w) => line(w, 300).replace(/\.$/u, '')).join('; ')}${came.code === null ? '' : ` (${came.code})`}. ./n17q decisions ${run} has all of it${came.code?.startsWith('SOURCE') === true ? `, ./n17q sources ${run} what is missing` : ''}.`;
+  if (came?.decision === 'effect.permitted') return `Approved. The call is permitted and goes out now; ${look} says what comes of it.`;
+  if (came?.decision === 'approval.requested') return `Approved, but a person is asked once more: ${look} says why.`;
+  return `Approved. The gate judges the call once more, then it is made; ${look} says what comes of it.`;
 }

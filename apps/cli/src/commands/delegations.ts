@@ -14,11 +14,19 @@ export function momentOf(text: string): string {
   return new Date(ms).toISOString();
 }
 
+/** Throws a Trouble for a tool that is not registered: a delegation for it would look like one and permit nothing. */
+export function requireTools(named: readonly string[], there: readonly string[]): void {
+  const strange = named.find((t) => t !== '*' && !there.includes(t));
+  if (strange !== undefined) throw new Trouble(`There is no tool ${line(strange, 80)}: ${there.length === 0 ? 'none is registered' : `there are ${there.map((t) => line(t, 80)).join(', ')}; "*" means all`}.`, true);
+}
+
 export async function delegateCommand(person: string, o: { readonly tool: readonly string[]; readonly until?: string }, out: Output): Promise<void> {
   given('person', person, 200);
   for (const t of o.tool) given('tool', t, 200);
   const until = o.until === undefined ? undefined : momentOf(o.until);
-  const made = await said(() => ownReach().client.delegate({ to: person, tools: [...o.tool], ...(until === undefined ? {} : { until }) }));
+  const { client } = ownReach();
+  requireTools(o.tool, (await said(() => client.document('registry'))).document?.tools.map((t) => t.name) ?? []);
+  const made = await said(() => client.delegate({ to: person, tools: [...o.tool], ...(until === undefined ? {} : { until }) }));
   out.answer(made, () => `${line(person)} may act for you${o.tool.includes('*') ? '' : ` with ${o.tool.map((t) => line(t)).join(', ')}`}${until === undefined ? '' : ` until ${until}`}. ./n17q undelegate ${made.delegation} takes it back.`);
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { geminiAccount, profilesOf } from '@n17q/testing';
 import { accountsFrom, changeAccounts } from '../stack/providers-file.js';
-import { withAccount } from './providers.js';
+import { addProvider, withAccount } from './providers.js';
 
 const [a, b] = [geminiAccount('a', 'http://127.0.0.1:9', ['gemini-2.5-pro']), geminiAccount('b', 'http://127.0.0.1:9', ['gemini-3-pro-preview', 'gemini-2.5-flash'])];
 let dir: string;
@@ -12,6 +12,11 @@ beforeAll(() => { dir = mkdtempSync(join(tmpdir(), 'n17q-providers-')); });
 afterAll(() => { rmSync(dir, { recursive: true, force: true }); });
 
 describe('model accounts', () => {
+  it('are added with a name and models, and what is missing is said in that order', async () => {
+    const out = { json: false, step: () => undefined, answer: () => { throw new Error('it answered'); } };
+    await expect(addProvider(undefined, {}, out)).rejects.toThrow('Name the account and its models: ./n17q provider add ACCOUNT --model NAME');
+    await expect(addProvider('mine', {}, out)).rejects.toThrow('Name the models of the account mine with --model');
+  });
   it('come last when they are new, and keep their place when they change', () => {
     expect(withAccount({ accounts: [], preference: [] }, a)).toEqual(profilesOf([a]));
     expect(withAccount(profilesOf([a]), b)).toEqual(profilesOf([a, b]));

@@ -63,7 +63,11 @@ function keyFromInput(): string {
   return key;
 }
 
-export async function addProvider(account: string, o: { readonly model: readonly string[]; readonly endpoint?: string; readonly keyStdin?: boolean }, out: Output): Promise<void> {
+export async function addProvider(given: string | undefined, o: { readonly model?: readonly string[]; readonly endpoint?: string; readonly keyStdin?: boolean }, out: Output): Promise<void> {
+  const USAGE = './n17q provider add ACCOUNT --model NAME --key-stdin < KEYFILE';
+  if (given === undefined) throw new Trouble(`Name the account and its models: ${USAGE}.`, true);
+  if (o.model === undefined) throw new Trouble(`Name the models of the account ${line(given, 80)} with --model: ${USAGE}.`, true);
+  const account = given;
   if (isRemote()) throw new Trouble('Accounts are added where the server runs: its operator describes them there and gives it their keys.', true);
   const entry: AccountEntry = { account, models: o.model, ...(o.endpoint === undefined ? {} : { endpoint: o.endpoint }) };
   const made = accountOf(entry, `The account ${line(account, 80)}`);

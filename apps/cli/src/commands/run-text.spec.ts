@@ -8,7 +8,7 @@ import { amount, dollars, microsOf, minutesOf, size, wholeOf } from './amounts.j
 import { decisionText } from './decisions.js';
 import { delegationsText, momentOf } from './delegations.js';
 import { COMMANDS, commandsFor } from './advice.js';
-import { hasResponse } from './asks.js';
+import { decidedText, evidenceFrom, hasResponse } from './asks.js';
 import { moment } from './moments.js';
 import { runsTable, runText } from './run-text.js';
 import { program } from '../program.js';
@@ -122,6 +122,25 @@ describe('a run on a terminal', () => {
     for (const wrong of ['', '-1', '1:30', '999999']) expect(() => minutesOf('minutes', wrong)).toThrow('--minutes is a number of minutes');
     expect([momentOf('2030-01-31'), momentOf('2030-01-31T18:00:00+02:00')]).toEqual(['2030-01-31T00:00:00.000Z', '2030-01-31T16:00:00.000Z']);
     for (const wrong of ['tomorrow', '2030-13-01', '31.1.2030', '2030-01-31T18:00']) expect(() => momentOf(wrong)).toThrow('--until is a day or a time');
+  });
+  it('[APP-1] says in plain words what comes of a decision, and of an approved call that is denied at once where to look', () => {
+    const came = (decision: string, code: string | null) => ({ revision: 9, at: '2030-01-31T10:11:12.000Z', decision, about: { kind: 'effect' as const, id: 'e', tool: 'pay' }, code, words: ['a source is missing.'], rules: [], hook: null, met: [], rests: null, by: null, raise: null });
+    expect(decidedText('approve', 'r1')).toMatch(/^Approved\. The gate judges the call once more/u);
+    expect(decidedText('approve', 'r1', came('effect.permitted', null))).toMatch(/^Approved\. The call is permitted/u);
+    expect(decidedText('approve', 'r1', came('effect.denied', 'SOURCE_MISSING'))).toBe('Approved, but the call is not made: a source is missing (SOURCE_MISSING). ./n17q decisions r1 has all of it, ./n17q sources r1 what is missing.');
+    expect([decidedText('reject', 'r1'), decidedText('revoke', 'r1')]).toEqual([expect.stringMatching(/^Rejected\. The call is not made/u), expect.stringMatching(/^Taken back\. /u)]);
+  });
+  it('[EFF-5] takes evidence from a file, and says of one that is too large which, how large, and what to do', () => {
+    const dir = mkdtempSync(join(tmpdir(), 'n17q-evidence-'));
+    try {
+      const file = join(dir, 'log.txt');
+      writeFileSync(file, 'x'.repeat(3_000_000));
+      expect(() => evidenceFrom(file)).toThrow(`The evidence ${file} has 3,000,000 bytes, and at most 450,000 are taken: give the part that shows it`);
+      writeFileSync(file, 'seen');
+      expect(evidenceFrom(file)).toBe('seen');
+    } finally {
+      rmSync(dir, { recursive: true, force: true });
+    }
   });
   it('lists whom each run waits for', () => {
     const row = { run: 'r1', title: 'T', status: 'active', move: 'a model account', segment: 0, model: null, unresolved: 0, revision: 4, createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z', tenant: 'local' };

@@ -16,6 +16,8 @@ export interface Places {
   /** The test command of the last start. */
   readonly testCommand: string;
   readonly tokens: string;
+  /** People whom the operator added, with their tokens. */
+  readonly people: string;
   /** The demo's tenants with their tokens, so that its runs can be looked at later. */
   readonly demos: string;
   readonly postgres: string;
@@ -33,7 +35,7 @@ export const dataDir = (env: NodeJS.ProcessEnv = process.env): string => resolve
 
 export const placesIn = (data: string, env: NodeJS.ProcessEnv = process.env): Places => ({
   data,
-  secrets: join(data, 'secrets.json'), state: join(data, 'stack.json'), lock: join(data, 'stack.lock'), seeded: join(data, 'seeded.json'), testCommand: join(data, 'test-command'), tokens: join(data, 'tokens.json'), demos: join(data, 'demos.json'),
+  secrets: join(data, 'secrets.json'), state: join(data, 'stack.json'), lock: join(data, 'stack.lock'), seeded: join(data, 'seeded.json'), testCommand: join(data, 'test-command'), tokens: join(data, 'tokens.json'), people: join(data, 'people.json'), demos: join(data, 'demos.json'),
   postgres: join(data, 'postgres'), nats: join(data, 'nats'), artifacts: join(data, 'artifacts'), scratch: join(data, 'scratch'), logs: join(data, 'logs'),
   providers: resolve(env['N17Q_PROVIDERS_FILE'] || join(data, 'providers.json')),
   credentials: resolve(env['N17Q_CREDENTIALS_DIR'] || join(data, 'credentials', 'providers')),

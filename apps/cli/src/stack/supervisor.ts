@@ -18,7 +18,7 @@ import { builtServices, startFleet, type Once, type ServicePart } from './fleet.
 import { productVersion } from '../version.js';
 import { warmCompileCache } from './warm.js';
 import { makePlaces, ROOT, type Places } from './places.js';
-import { demoTokens } from './tokens.js';
+import { demoTokens, personTokens } from './tokens.js';
 import { secretsIn, type Secrets } from './secrets.js';
 import { LOCAL_TENANT, seedTenant } from './seed.js';
 import { refuseTakenPort, startOwnServers, type ServerPart } from './servers.js';
@@ -127,7 +127,7 @@ class Supervisor {
     const bus = { natsUrl: given.natsUrl, busPasswords: given.busPasswords, ...(given.busUser === undefined ? {} : { busUser: given.busUser }) };
     const [{ databases }] = await Promise.all([fitDatabase(given.ownerUrl, secrets.roles), fitBus(bus)]);
     const { incarnation } = await checkSchema(databases.store);
-    writeFileSync(p.tokens, `${JSON.stringify([{ token: secrets.apiToken, tenant: LOCAL_TENANT, person: 'operator' }, ...demoTokens(p.demos)], null, 2)}\n`, { mode: 0o600 });
+    writeFileSync(p.tokens, `${JSON.stringify([{ token: secrets.apiToken, tenant: LOCAL_TENANT, person: 'operator' }, ...personTokens(p.people), ...demoTokens(p.demos)], null, 2)}\n`, { mode: 0o600 });
     const apiPort = settings.apiPort === 0 ? await freePort() : settings.apiPort;
     const site: Site = {
       ...bus, databases, artifactsDir: p.artifacts, scratchDir: p.scratch, credentialsDir: p.credentials, toolCredentialsDir: p.toolCredentials,
