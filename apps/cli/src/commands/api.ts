@@ -80,15 +80,19 @@ export function withRun<T>(given: string, ask: (client: N17qClient, run: string)
 export function refusalText(code: string, detail: string): string {
   if (code === 'UNAUTHENTICATED') return 'The server does not know the token: correct N17Q_API_TOKEN, or for the local stack run ./n17q down and ./n17q up.';
   if (code === 'MALFORMED') return `What was given has not the form that is needed: ${line(detail, 500).replace(/\.$/u, '')}. Correct it and run the command again.`;
+  if (code === 'TOO_LARGE') return `What was given is too large for one request (${line(detail, 200).replace(/\.$/u, '')}): give a part of it, or a text that says where the whole is.`;
   return line(detail, 600);
 }
+
+/** What was given cannot be taken, whatever the state of the run or tenant. */
+const ASKED_WRONGLY = new Set<string>(['MALFORMED', 'CARRIER_FIELD', 'TOO_LARGE', 'UNSUPPORTED_MEDIA', 'RULES_BROKEN']);
 
 /** What the API refused, or that it did not answer, as a sentence with the code at its end. */
 export async function said<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (e) {
-    if (e instanceof N17qProblem) throw new Trouble(`${refusalText(e.code, e.detail)} (${e.code})`);
+    if (e instanceof N17qProblem) throw new Trouble(`${refusalText(e.code, e.detail)} (${e.code})`, ASKED_WRONGLY.has(e.code));
     if (e instanceof N17qUnreachable) throw new Trouble(`The API does not answer (${line(e.message, 300)}): ${isRemote() ? 'check N17Q_API_URL' : './n17q status says what runs'}.`);
     throw e;
   }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { refusalText } from './api.js';
+import { N17qProblem } from '@n17q/client';
+import { refusalText, said } from './api.js';
 import { madeText, runCommand } from './runs.js';
 import { given } from './words-given.js';
 
@@ -35,7 +36,15 @@ describe('what the API refuses', () => {
   it('is said with what to do', () => {
     expect(refusalText('UNAUTHENTICATED', 'Send a token')).toContain('correct N17Q_API_TOKEN');
     expect(refusalText('MALFORMED', '/title: no line breaks.')).toBe('What was given has not the form that is needed: /title: no line breaks. Correct it and run the command again.');
+    expect(refusalText('TOO_LARGE', 'A body is at most 1048576 bytes.')).toBe('What was given is too large for one request (A body is at most 1048576 bytes): give a part of it, or a text that says where the whole is.');
     expect(refusalText('ILLEGAL', 'The run has ended\u001b[2J.')).toBe('The run has ended<1b>[2J.');
+  });
+});
+
+describe('exit codes', () => {
+  it('are 2 for what cannot be taken whatever the state, and 1 for what cannot be done now', async () => {
+    const problem = (code: string) => said(() => Promise.reject(new N17qProblem({ type: 't', title: 't', status: 400, code, detail: 'd' } as never, undefined)));
+    for (const [code, exitCode] of [['MALFORMED', 2], ['RULES_BROKEN', 2], ['TOO_LARGE', 2], ['ILLEGAL', 1], ['NOT_FOUND', 1]] as const) await expect(problem(code)).rejects.toMatchObject({ exitCode });
   });
 });
 
