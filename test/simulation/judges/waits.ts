@@ -42,8 +42,8 @@ export const durable: Judge = (r, say) => {
       if (w.generation !== null && !who('provider-gateway', w.generation)) say('SCH-1', `${stream} ${e.revision}: nobody looks at the model call when its claim runs out`);
       if (w.sealing && !needs.some((n) => n.service === 'checkpoint-sealer')) say('SCH-1', `${stream} ${e.revision}: nobody seals`);
       if (w.sealing || w.status !== 'active') continue;
-      // after a resume everything may wait for a look, and its row stands for what waits behind it
-      const looking = needs.some((n) => n.reason.startsWith('look:') || n.reason.startsWith('recover:'));
+      // after a resume everything may wait for a look, or for the end of an attempt that was under way, and its row stands for what waits behind it
+      const looking = w.attempts.size > 0 || needs.some((n) => n.reason.startsWith('look:') || n.reason.startsWith('recover:'));
       for (const [id, a] of w.approvals) if (!who('policy-gate', a.until) && !(looking && w.resumed)) say('SCH-1', `${stream} ${e.revision}: nobody comes back to approval ${id} at ${a.until}`);
       const { retryAt } = w;
       if (retryAt !== null && needs.some((n) => n.service === 'context-compiler' && n.dueAt < retryAt)) say('SCH-1', `${stream} ${e.revision}: the provider is asked again before the time that it named`);
