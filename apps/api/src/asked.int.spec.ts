@@ -86,7 +86,7 @@ describe('a raise of a run\'s budget', () => {
 });
 
 describe('a migration of an effect', () => {
-  const tool = { name: 'find_ticket', description: 'x', server: 'tickets-2', schema: { type: 'object' }, schemaDigest: digestOf({ type: 'object' }), mappingRevision: 1, contract: { kind: 'queryable', query: { absenceFinalAfterMs: null } }, scopeFields: [], target: 'tickets-2', connector: { kind: 'http', config: {} }, timeoutMs: 1000, argumentBytesMax: 1000, outputBytesMax: 1000, dataClass: 'internal', costUsdMicros: 0 };
+  const tool = { name: 'find_ticket', description: 'x', server: 'tickets-2', schema: { type: 'object' }, schemaDigest: digestOf({ type: 'object' }), mappingRevision: 1, contract: { kind: 'queryable', query: { absenceFinalAfterMs: null } }, scopeFields: [], target: 'tickets-2', connector: { kind: 'http', config: { baseUrl: 'http://127.0.0.1:9', method: 'POST', path: '/tickets', query: { path: '/tickets?key={key}' } } }, timeoutMs: 1000, argumentBytesMax: 1000, outputBytesMax: 1000, dataClass: 'internal', costUsdMicros: 0 };
   it('[TOOL-3] is asked for by a person and judged by the gate: the effect is looked at as that tool, and repeated as none', async () => {
     const run = await newRun();
     const effect = await unknownIn(run);

@@ -20,7 +20,7 @@ const policy = (rules: string, more: Partial<PolicyDocument> = {}): PolicyDocume
 });
 const PAY: Json = { type: 'object', properties: { to: { type: 'string' }, amount: { type: 'number' } }, required: ['to', 'amount'], additionalProperties: false };
 const tool = (name: string, schema: Json = PAY): ToolMapping => ({
-  name, description: name, server: 'shop', schema, schemaDigest: digestOf(schema), mappingRevision: 1, contract: { kind: 'neither' }, scopeFields: ['to'], target: 'shop', connector: { kind: 'http', config: {} }, timeoutMs: 1000, argumentBytesMax: 1000, outputBytesMax: 1000, dataClass: 'internal', costUsdMicros: 0,
+  name, description: name, server: 'shop', schema, schemaDigest: digestOf(schema), mappingRevision: 1, contract: { kind: 'neither' }, scopeFields: ['to'], target: 'shop', connector: { kind: 'http', config: { baseUrl: 'http://127.0.0.1:9', method: 'POST', path: '/calls' } }, timeoutMs: 1000, argumentBytesMax: 1000, outputBytesMax: 1000, dataClass: 'internal', costUsdMicros: 0,
 });
 const OVER_100 = '@id("large") @reason("too much at once")\nforbid (principal, action == N17Q::Action::"call:pay", resource) when { context.args.amount.greaterThan(decimal("100.0")) };\n';
 

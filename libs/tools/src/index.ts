@@ -2,10 +2,12 @@ export type { Connector, ConnectorOutcome, DispatchRequest, LookOutcome, QueryRe
 export { boundedText, HeadAndTail } from './bounded-text.js';
 export { HttpConnector } from './http/http-connector.js';
 export { HttpToolConfig, type CredentialHeaders } from './http/http-config.js';
-export { CommandConnector, CommandToolConfig } from './command/command-connector.js';
+export { CommandConnector } from './command/command-connector.js';
+export { CommandToolConfig } from './command/command-check.js';
 export { contractUnder, isolationNotice, probeIsolation, UNPRIVILEGED_ID, type Isolation } from './command/isolation.js';
 export { runContained, type ContainedEnd, type ContainedRun, type ReadOnlyMount } from './command/run-contained.js';
-export { WorkspaceConnector, WorkspaceToolConfig } from './workspace/workspace-connector.js';
+export { WorkspaceConnector } from './workspace/workspace-connector.js';
+export { WorkspaceToolConfig } from './workspace/workspace-check.js';
 export { filesNamedBy, Workspaces, writable } from './workspace/workspaces.js';
 export { WorkspaceTrouble } from './workspace/folder-state.js';
 export { git, GitTrouble, type GitOptions } from './workspace/git.js';
@@ -18,4 +20,6 @@ export { DraftTrouble, mappingsFrom, type DraftOptions, type ServerDraft, type T
 export { McpServerConfig, McpToolConfig } from './mcp/mcp-config.js';
 export type { CredentialSecret, McpSurroundings } from './mcp/session.js';
 export { receiptFor, receiptHeader, receiptKey, receiptToken, type ReceiptFor, type ReceiptTo } from './receipt-capability.js';
+export { mappingFaults } from './mapping-check.js';
+export type { MappingFault } from './mapping-fault.js';
 export { connectorFor, type ConnectorSurroundings } from './connectors.js';

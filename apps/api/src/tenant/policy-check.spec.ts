@@ -22,4 +22,9 @@ describe('a registry that is published over another', () => {
     expect(() => requireRegistry(of(tool(), tool({ name: 'other', connector: moved })), null, of(tool()))).not.toThrow();
     expect(() => requireRegistry(of(tool({ connector: moved })), null, null)).not.toThrow();
   });
+  it('[TOOL-1] [EFF-4] is refused with each place where a mapping can never work, and not for one that is in force already', () => {
+    const never = tool({ name: 'never', contract: { kind: 'contained' }, scopeFields: ['zzz'], schema: { type: 'object', properties: {} }, schemaDigest: digestOf({ type: 'object', properties: {} }) });
+    expect(() => requireRegistry(of(tool(), never), null, null)).toThrow(expect.objectContaining({ code: 'MALFORMED', facts: { path: '/tools/1/contract' }, message: expect.stringMatching(/\/tools\/1\/contract: .*never contained; \/tools\/1\/scopeFields\/0: zzz is no argument/) }));
+    expect(() => requireRegistry(of(tool(), never), null, of(never))).not.toThrow();
+  });
 });

@@ -6,6 +6,7 @@
  */
 import { digestOf, type http } from '@n17q/contracts';
 import type { PolicyDocument, RegistryDocument, ToolMapping } from '@n17q/domain';
+import { mappingFaults } from '@n17q/tools';
 import { compileRules, diffRules, type RuleFault } from '@n17q/rules';
 import { Problem } from '../http/problem.js';
 
@@ -27,8 +28,20 @@ export function requireRules(policy: PolicyDocument, registry: RegistryDocument 
 
 const withoutRevision = (t: ToolMapping): string => digestOf({ ...t, mappingRevision: 0 });
 
+const FAULTS_SAID_MAX = 5;
+
+/** Throws for mappings that can never work. One that is in force as it is stands: it is not in the way of a publication that leaves it alone. */
+function requireWorkable(registry: RegistryDocument, now: RegistryDocument | null): void {
+  const stood = new Set((now?.tools ?? []).map(withoutRevision));
+  const faults = registry.tools.flatMap((t, n) => (stood.has(withoutRevision(t)) ? [] : mappingFaults(t).map((f) => ({ path: `/tools/${n}${f.path}`, problem: f.problem }))));
+  const [first] = faults;
+  if (first === undefined) return;
+  const more = faults.length > FAULTS_SAID_MAX ? `; and ${faults.length - FAULTS_SAID_MAX} more` : '';
+  throw new Problem('MALFORMED', `${faults.slice(0, FAULTS_SAID_MAX).map((f) => `${f.path}: ${f.problem}`).join('; ').slice(0, 2000)}${more}`, { path: first.path });
+}
+
 /**
- * Throws for a registry whose schemas are not what their digests say, in which a mapping is another than the one in force under the same revision, or under which
+ * Throws for a registry whose schemas are not what their digests say, in which a mapping can never work or is another than the one in force under the same revision, or under which
  * the rules in force would break. Approvals and unknown effects are bound to a mapping by its revision: under an old one, what was approved for one address, or
  * is known there by its key, would go to another.
  */
@@ -42,6 +55,7 @@ export function requireRegistry(registry: RegistryDocument, policy: PolicyDocume
     const digest = digestOf(t.schema);
     if (t.schemaDigest !== digest) throw new Problem('MALFORMED', `/tools/${n}/schemaDigest: it is not the digest of the schema of ${t.name}, which is ${digest}.`, { path: `/tools/${n}/schemaDigest` });
   });
+  requireWorkable(registry, now);
   const c = policy === null ? null : compileRules(policy.rules, registry);
   if (c !== null && !c.ok) throw broken('With this registry the rules in force would break, so publish other rules first. ', c.faults);
 }

@@ -13,22 +13,13 @@ import { execFile } from 'node:child_process';
 import { lchown, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import * as z from 'zod';
 import type { EffectContract, Json } from '@n17q/domain';
 import type { Connector, ConnectorOutcome, DispatchRequest } from '../connector.js';
 import { unlessMissing } from '../workspace/missing.js';
 import type { Workspaces } from '../workspace/workspaces.js';
+import { commandContractProblem, CommandToolConfig } from './command-check.js';
 import { contractUnder, UNPRIVILEGED_ID, type Isolation } from './isolation.js';
 import { runContained, type ContainedEnd } from './run-contained.js';
-
-const ABSOLUTE = z.string().regex(/^\/[^\0]*$/).refine((p) => !p.split('/').includes('..'), 'no .. in a mount');
-export const CommandToolConfig = z.strictObject({
-  command: z.array(z.string().min(1)).min(1),
-  env: z.record(z.string().regex(/^[A-Z_][A-Z0-9_]*$/), z.string()).default({}),
-  /** Folders of this machine that the command may read, such as installed dependencies: at which place inside. Only with isolation. */
-  mounts: z.array(z.strictObject({ from: ABSOLUTE, at: ABSOLUTE })).default([]),
-});
-export type CommandToolConfig = z.infer<typeof CommandToolConfig>;
 
 const ready: ConnectorOutcome = { kind: 'not-sent', cause: 'READY' };
 
@@ -44,7 +35,7 @@ export class CommandConnector implements Connector {
   async dispatch(request: DispatchRequest): Promise<ConnectorOutcome> {
     if (!request.workspace) return { kind: 'not-sent', cause: 'NO_WORKSPACE' };
     if (contractUnder(this.contract.kind, this.isolation) !== this.contract.kind) return { kind: 'not-sent', cause: 'CONTAINED_NOT_POSSIBLE_HERE' }; // keeps D3
-    if (this.contract.kind === 'keyed' || this.contract.kind === 'idempotent') return { kind: 'not-sent', cause: 'CONTRACT_NOT_POSSIBLE' }; // keeps D4
+    if (commandContractProblem(this.contract) !== undefined) return { kind: 'not-sent', cause: 'CONTRACT_NOT_POSSIBLE' }; // keeps D4
     const { tenant, at } = request.workspace;
     await mkdir(this.workspaces.scratch, { recursive: true, mode: 0o700 });
     const folder = await mkdtemp(join(this.workspaces.scratch, 'command-'));

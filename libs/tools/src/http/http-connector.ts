@@ -18,6 +18,7 @@ import { httpOnce, type OnceOutcome } from '@n17q/platform';
 import { boundedText } from '../bounded-text.js';
 import type { Connector, ConnectorOutcome, DispatchRequest, LookOutcome, QueryRequest } from '../connector.js';
 import { receiptHeader } from '../receipt-capability.js';
+import { httpContractProblem, PLACEHOLDER } from './http-check.js';
 import { HttpToolConfig, type CredentialHeaders } from './http-config.js';
 
 type Answered = Extract<OnceOutcome, { kind: 'answered' }>;
@@ -39,7 +40,7 @@ export class HttpConnector implements Connector {
 
   async dispatch(request: DispatchRequest): Promise<ConnectorOutcome> {
     if (!isDeepStrictEqual(request.target, this.target)) return { kind: 'not-sent', cause: 'OTHER_TARGET' };
-    if (!this.#keepsContract()) return { kind: 'not-sent', cause: 'CONTRACT_NOT_POSSIBLE' }; // keeps H6
+    if (httpContractProblem(this.#config, this.contract) !== undefined) return { kind: 'not-sent', cause: 'CONTRACT_NOT_POSSIBLE' }; // keeps H6
     const { method, path, keyHeader } = this.#config;
     const url = this.#url(path, request.args);
     if (url === undefined) return { kind: 'not-sent', cause: 'ARGUMENT_NOT_IN_PATH' };
@@ -94,11 +95,6 @@ export class HttpConnector implements Connector {
     return { kind: 'happened', count, receipt: receiptOf(answer, body, text), text };
   }
 
-  #keepsContract(): boolean {
-    const { kind, precondition } = this.contract;
-    return kind === 'keyed' ? this.#config.keyHeader !== undefined : kind === 'idempotent' ? precondition !== undefined && this.#config.precondition?.argument === precondition : kind !== 'contained';
-  }
-
   #headers(): Readonly<Record<string, string>> | undefined {
     if (this.#config.credential === undefined) return {};
     try {
@@ -127,7 +123,7 @@ export class HttpConnector implements Connector {
 
   #url(path: string, args: Json): string | undefined {
     let complete = true;
-    const filled = path.replace(/\{([A-Za-z0-9_]+)\}/g, (_, name: string) => {
+    const filled = path.replace(PLACEHOLDER, (_, name: string) => {
       const value = args !== null && typeof args === 'object' && !Array.isArray(args) ? (args as Record<string, Json>)[name] : undefined;
       // an empty or dotted segment would name another resource
       if (typeof value === 'number' || (typeof value === 'string' && value !== '' && value !== '.' && value !== '..')) return encodeURIComponent(String(value));

@@ -19,6 +19,7 @@ import { digestOf } from '@n17q/contracts';
 import { strictest, type Digest, type EffectContract, type Json, type ToolMapping } from '@n17q/domain';
 import { boundedText } from '../bounded-text.js';
 import type { Connector, ConnectorOutcome, DispatchRequest, LookOutcome, QueryRequest } from '../connector.js';
+import { mcpContractProblem } from './mcp-check.js';
 import { McpToolConfig } from './mcp-config.js';
 import { Stopped } from './one-call.js';
 import { jsonOf, resultReceipt, resultText } from './result-text.js';
@@ -47,7 +48,7 @@ export class McpConnector implements Connector {
 
   async dispatch(request: DispatchRequest): Promise<ConnectorOutcome> {
     if (!isDeepStrictEqual(request.target, this.#target)) return { kind: 'not-sent', cause: 'OTHER_TARGET' };
-    if (this.#contract.kind === 'contained' || (this.#contract.kind === 'keyed' && this.#config.key === undefined)) return { kind: 'not-sent', cause: 'CONTRACT_NOT_POSSIBLE' }; // keeps M5
+    if (mcpContractProblem(this.#config, this.#contract) !== undefined) return { kind: 'not-sent', cause: 'CONTRACT_NOT_POSSIBLE' }; // keeps M5
     const args = this.#arguments(request);
     if (args === undefined) return { kind: 'not-sent', cause: 'ARGUMENTS_NOT_FOR_THIS_TOOL' };
     const session = this.#session(request, request.beforeFirstByte);

@@ -8,20 +8,13 @@
  *
  * Rows: WSP-1, WSP-2, WSP-3, CTX-6.
  */
-import * as z from 'zod';
 import type { Json } from '@n17q/domain';
 import { boundedText } from '../bounded-text.js';
 import type { Connector, ConnectorOutcome, DispatchRequest, WorkspaceInput } from '../connector.js';
 import { isInsidePath, type Manifest } from './manifest.js';
 import { unlessMissing } from './missing.js';
+import { WorkspaceToolConfig } from './workspace-check.js';
 import { writable, type Workspaces } from './workspaces.js';
-
-export const WorkspaceToolConfig = z.strictObject({
-  operation: z.enum(['list', 'read', 'write', 'remove']),
-  /** Calls that leave the workspace as it was may go at the same time; said here so that whoever schedules need not know the operations. */
-  readOnly: z.boolean().default(false),
-}).refine((c) => c.readOnly === (c.operation === 'list' || c.operation === 'read'), 'list and read are read-only, write and remove are not');
-export type WorkspaceToolConfig = z.infer<typeof WorkspaceToolConfig>;
 
 const refused = (cause: string, text: string): ConnectorOutcome => ({ kind: 'refused', cause, text });
 const said = (ok: boolean, text: string): ConnectorOutcome => ({ kind: 'observed', ok, text });
