@@ -139,13 +139,16 @@ function policyWords(n17q: Command): void {
 }
 
 function toolWords(n17q: Command): void {
-  const tool = n17q.command('tool').description('tools of the local tenant, such as those of an MCP server: draft, publish');
+  const tool = n17q.command('tool').description('tools of the local tenant, such as those of an MCP server: list, draft, publish, remove');
   tool.command('draft <name> [command...]').description('ask an MCP server for its tools and write draft mappings; nothing is published')
     .option('--url <url>', 'where the server is; else give after -- the command that starts it').option('--credential <name>', 'the credential for it, by name')
     .option('--env <pair...>', 'a variable of a started server, as NAME=VALUE; nothing secret').option('--secret <pair...>', 'a variable that holds a credential, as NAME=CREDENTIAL')
     .option('--prefix <text>', 'put before the name of each tool').option('--read-only <tool...>', 'your word that these tools change nothing')
     .action(async (name: string, command: string[], o: DraftWords, c: Command) => (await tools()).draftTools(name, command, o, outputOf(c)));
-  tool.command('publish <file>').description('add the tools of a draft to the registry, or replace those of the same name').action(async (file: string, _o: object, c: Command) => (await tools()).publishTools(file, outputOf(c)));
+  tool.command('list').description('the tools of the registry: who provides them, and what they promise').action(async (_o: object, c: Command) => (await tools()).listTools(outputOf(c)));
+  tool.command('publish <file>').description('add the tools of a file to the registry, or update those of the same server').option('--replace <names>', 'tools that take the place of another server\'s of the same name, separated by commas')
+    .action(async (file: string, o: { replace?: string }, c: Command) => (await tools()).publishTools(file, o, outputOf(c)));
+  tool.command('remove <name...>').description('take tools out of the registry; what was recorded of them stays').action(async (names: string[], _o: object, c: Command) => (await tools()).removeTools(names, outputOf(c)));
 }
 
 export function program(): Command {

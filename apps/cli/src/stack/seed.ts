@@ -2,7 +2,7 @@
  * Gives the local tenant its documents. What a person published later stays, until the configuration that `up` reads is changed.
  *
  * D1. A document is published when it differs from the one that `up` published last, and never because of anything else.
- * D2. Tools that a person registered stay, whatever `up` publishes: it replaces its own alone.
+ * D2. Tools that a person registered stay, whatever `up` publishes: it replaces its own alone, and none that a person's has taken the place of.
  *
  * Rows: TOOL-1.
  */
@@ -12,8 +12,9 @@ import { digestOf } from '@n17q/contracts';
 import { tenantStream, type TenantId, type ToolMapping } from '@n17q/domain';
 import { BusStore } from '@n17q/event-log';
 import { FIRST_ALLOWANCE, FIRST_POLICY, OPERATOR_ROLES, profilesOf, publishDocuments, type Site, type TenantDocuments } from '@n17q/testing';
-import { BUILTIN_ARGUMENTS, codingTools, probeIsolation } from '@n17q/tools';
+import { codingTools, probeIsolation } from '@n17q/tools';
 import type { StackSettings } from './settings.js';
+import { isStackTool } from './stack-tools.js';
 
 export const LOCAL_TENANT = 'local' as TenantId;
 const NOWHERE = 'http://127.0.0.1:9';
@@ -32,7 +33,7 @@ function seededBefore(file: string): Readonly<Record<string, string>> {
 async function othersTools(store: BusStore): Promise<readonly ToolMapping[]> {
   const view = await store.decisionView({ tenant: LOCAL_TENANT, stream: tenantStream('registry'), afterRevision: 2_147_483_647, targets: [] });
   const published = view.tenant.find((d) => d.stream === tenantStream('registry'))?.event;
-  return published?.type === 'registry.published' ? published.data.tools.filter((t) => !Object.hasOwn(BUILTIN_ARGUMENTS, t.name)) : [];
+  return published?.type === 'registry.published' ? published.data.tools.filter((t) => !isStackTool(t)) : [];
 }
 
 /** `storeIncarnation`: a database that was made anew has no documents, whatever the file says. */
@@ -46,7 +47,8 @@ export async function seedTenant(site: Site, settings: StackSettings, file: stri
   const bus = await connectBus({ service: 'api', url: site.natsUrl, password: site.busPasswords.api, signal: AbortSignal.timeout(20_000), ...(site.busUser === undefined ? {} : { user: site.busUser }) });
   try {
     const store = new BusStore(bus, 'api');
-    const registry = changed.registry && { tools: [...changed.registry.tools, ...(await othersTools(store))] }; // keeps D2
+    const others = changed.registry === undefined ? [] : await othersTools(store);
+    const registry = changed.registry && { tools: [...changed.registry.tools.filter((t) => !others.some((x) => x.name === t.name)), ...others] }; // keeps D2
     await publishDocuments(store, LOCAL_TENANT, { ...changed, ...(registry && { registry }) });
   } finally {
     await bus.close();
