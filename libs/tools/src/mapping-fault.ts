@@ -11,7 +11,7 @@ export const configFault = (place: string, problem: string): MappingFault => ({ 
 /** From a connector's own word on a contract, if it has one. */
 export const contractFaults = (problem: string | undefined): readonly MappingFault[] => (problem === undefined ? [] : [{ path: '/contract', problem }]);
 export const shapeFaults = (e: z.ZodError): readonly MappingFault[] =>
-  e.issues.map((i) => configFault(i.path.map((p) => `/${String(p)}`).join(''), / received undefined$/u.test(i.message) ? 'this field is needed' : i.message));
+  e.issues.map((i) => configFault(i.path.map((p) => `/${String(p)}`).join(''), i.message.endsWith(' received undefined') ? 'this field is needed' : i.message));
 
 const record = (v: Json | undefined): { readonly [k: string]: Json } | undefined => (v !== null && typeof v === 'object' && !Array.isArray(v) ? (v as { readonly [k: string]: Json }) : undefined);
 const OPEN = ['$ref', 'allOf', 'anyOf', 'oneOf', 'patternProperties', 'if', 'not'];

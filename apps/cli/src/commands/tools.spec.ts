@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { digestOf } from '@n17q/contracts';
-import { codingTools, type ServerDraft } from '@n17q/tools';
-import { isStackTool } from '../stack/stack-tools.js';
+import { digestOf, EVENT_SCHEMAS } from '@n17q/contracts';
+import { codingTools, mappingFaults, type ServerDraft } from '@n17q/tools';
+import { besideOthers, isStackTool } from '../stack/stack-tools.js';
 import { requireFreeNames, withoutTools, withTools } from './registry.js';
 import { byName, toolsIn } from './tool-file.js';
 import { adviceOn, draftTools, notesOf } from './tools.js';
@@ -50,6 +50,8 @@ describe('a publication', () => {
     expect(tools.map((t) => [t.name, isStackTool(t)])).toEqual(tools.map((t) => [t.name, true]));
     expect(isStackTool({ ...read, ...FILES_SERVER })).toBe(false);
     expect(isStackTool({ ...read, name: 'mine' })).toBe(false);
+    const [theirs, mine] = [{ ...read, ...FILES_SERVER }, { ...read, ...FILES_SERVER, name: 'mine' }];
+    expect(besideOthers(tools, [first, theirs, mine])).toEqual([...tools.filter((t) => t.name !== 'read_file'), theirs, mine]);
   });
 });
 
@@ -74,6 +76,11 @@ describe('a file of tools', () => {
   ])('[TOOL-1] of the kind %# is refused before anything is asked, with what to do', (text, says) => {
     expect(() => read(text)).toThrow(expect.objectContaining({ exitCode: 2, message: expect.stringContaining(says) }));
     expect(() => read(text)).toThrow(/: (a file of tools is|give one|leave out)/u);
+  });
+  it('[TOOL-1] as the documentation has one can be published', () => {
+    const [, example = ''] = /```json\n([^`]+)```/u.exec(readFileSync(new URL('../../../../docs/tools.md', import.meta.url), 'utf8')) ?? [];
+    expect(read(example).flatMap((t) => mappingFaults(t))).toEqual([]);
+    expect(EVENT_SCHEMAS['registry.published'].safeParse({ tools: read(example) }).error).toBeUndefined();
   });
   it('[TOOL-1] that is not there is named', () => { expect(() => toolsIn(join(folder, 'absent'))).toThrow(/absent cannot be read \(ENOENT\)/u); });
   it('[TOOL-1] may leave the digest of a schema out, and one that it says stays as it is said', () => {

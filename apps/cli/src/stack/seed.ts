@@ -14,7 +14,7 @@ import { BusStore } from '@n17q/event-log';
 import { FIRST_ALLOWANCE, FIRST_POLICY, OPERATOR_ROLES, profilesOf, publishDocuments, type Site, type TenantDocuments } from '@n17q/testing';
 import { codingTools, probeIsolation } from '@n17q/tools';
 import type { StackSettings } from './settings.js';
-import { isStackTool } from './stack-tools.js';
+import { besideOthers } from './stack-tools.js';
 
 export const LOCAL_TENANT = 'local' as TenantId;
 const NOWHERE = 'http://127.0.0.1:9';
@@ -30,10 +30,10 @@ function seededBefore(file: string): Readonly<Record<string, string>> {
   return JSON.parse(readFileSync(file, 'utf8')) as Readonly<Record<string, string>>;
 }
 
-async function othersTools(store: BusStore): Promise<readonly ToolMapping[]> {
+async function registered(store: BusStore): Promise<readonly ToolMapping[]> {
   const view = await store.decisionView({ tenant: LOCAL_TENANT, stream: tenantStream('registry'), afterRevision: 2_147_483_647, targets: [] });
   const published = view.tenant.find((d) => d.stream === tenantStream('registry'))?.event;
-  return published?.type === 'registry.published' ? published.data.tools.filter((t) => !isStackTool(t)) : [];
+  return published?.type === 'registry.published' ? published.data.tools : [];
 }
 
 /** `storeIncarnation`: a database that was made anew has no documents, whatever the file says. */
@@ -47,8 +47,7 @@ export async function seedTenant(site: Site, settings: StackSettings, file: stri
   const bus = await connectBus({ service: 'api', url: site.natsUrl, password: site.busPasswords.api, signal: AbortSignal.timeout(20_000), ...(site.busUser === undefined ? {} : { user: site.busUser }) });
   try {
     const store = new BusStore(bus, 'api');
-    const others = changed.registry === undefined ? [] : await othersTools(store);
-    const registry = changed.registry && { tools: [...changed.registry.tools.filter((t) => !others.some((x) => x.name === t.name)), ...others] }; // keeps D2
+    const registry = changed.registry && { tools: besideOthers(changed.registry.tools, await registered(store)) }; // keeps D2
     await publishDocuments(store, LOCAL_TENANT, { ...changed, ...(registry && { registry }) });
   } finally {
     await bus.close();

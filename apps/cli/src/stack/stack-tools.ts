@@ -10,3 +10,9 @@ export function isStackTool(t: Pick<ToolMapping, 'name' | 'server' | 'connector'
   const config = t.connector.config as { readonly baseUrl?: unknown; readonly path?: unknown } | null;
   return t.connector.kind === 'http' && config?.baseUrl === t.server && config.path === '/tickets';
 }
+
+/** The stack's own tools as `up` publishes them, beside those of people; a person's that took the place of one of them keeps it. */
+export function besideOthers(own: readonly ToolMapping[], now: readonly ToolMapping[]): readonly ToolMapping[] {
+  const others = now.filter((t) => !isStackTool(t));
+  return [...own.filter((t) => !others.some((x) => x.name === t.name)), ...others];
+}
