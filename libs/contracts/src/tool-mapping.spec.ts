@@ -27,3 +27,10 @@ describe('the mapping of a keyed tool', () => {
   it.each([['http', { keyHeader: 'idempotency-key' }], ['mcp', { key: { meta: 'n17q/key' } }]])('[TOOL-1] [EFF-4] is published when every attempt carries its key: %s', (kind, config) => expect(accepts(keyed(kind, config))).toBe(true));
   it.each([['http', {}], ['http', { key: { meta: 'x' } }], ['mcp', {}], ['mcp', { keyHeader: 'x' }], ['command', { keyHeader: 'x' }], ['workspace', { key: 'x' }]])('[TOOL-1] [EFF-4] is refused where nothing would carry it: %s %j', (kind, config) => expect(accepts(keyed(kind, config))).toBe(false));
 });
+
+it('[TOOL-1] a connector that is not there is refused by its name, with those that are', () => {
+  const said = (kind: unknown) => EVENT_SCHEMAS['registry.published'].safeParse(put({ connector: { kind, config: {} } })).error?.issues.map((i) => [i.path.join('/'), i.message]);
+  expect(said('smtp')).toEqual([['tools/0/connector/kind', 'there is no connector smtp here; there are http, mcp, command, workspace']]);
+  expect(said('x'.repeat(10_000))?.[0]?.[1]?.length).toBeLessThan(200);
+  expect(said(7)?.[0]?.[1]).toBe('one of http, mcp, command, workspace');
+});
