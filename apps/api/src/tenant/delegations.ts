@@ -2,13 +2,11 @@
  * Who may act for whom. A delegation is a part of the roles document, changed at its revision, so that every permit that rests on the old one is judged again.
  *
  * D1. Nobody gives what is another's: `from` is the caller, always. Only whoever gave it takes it back.
- * D2. Whoever publishes a whole roles document gives no more by it: of others' delegations it holds those that stand there now, or fewer. A copy that was read
- *     before one was taken back does not bring it back.
  *
  * Rows: POL-1, SEC-2.
  */
 import { v7 as uuidv7 } from 'uuid';
-import { digestOf, type http } from '@n17q/contracts';
+import type { http } from '@n17q/contracts';
 import { delegationOf, type Delegation, type RolesDocument } from '@n17q/domain';
 import type { Asking } from '../http/caller.js';
 import { Problem } from '../http/problem.js';
@@ -18,13 +16,6 @@ import type { TenantDocuments } from './documents.js';
 
 export const DELEGATIONS_MAX = 2000;
 const NONE: RolesDocument = { people: [], delegations: [] };
-
-/** Throws NOT_YOURS for a roles document that gives what is another's, or brings back what its giver took back (keeps D2). */
-export function requireOwnDelegations(person: string, now: RolesDocument | null, next: RolesDocument): void {
-  const standing = new Map((now ?? NONE).delegations.map((d) => [d.delegation, digestOf(d)]));
-  const strange = next.delegations.find((d) => d.from !== person && standing.get(d.delegation) !== digestOf(d));
-  if (strange !== undefined) throw new Problem('NOT_YOURS', `${strange.from} has not given ${strange.delegation}, or has taken it back: read the roles again. Only ${strange.from} can give it (POST /v1/tenant/delegations).`, { path: '/delegations', delegation: strange.delegation });
-}
 
 export class Delegations {
   constructor(private readonly documents: TenantDocuments, private readonly now: () => number) {}

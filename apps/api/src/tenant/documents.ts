@@ -11,7 +11,7 @@ import { Contended, DECISIONS_MAX, type BusStore, type DecisionView } from '@n17
 import type { Asking } from '../http/caller.js';
 import { Problem, refusal } from '../http/problem.js';
 import { placeOf, type Answer, type RunRequests } from '../requests/run-requests.js';
-import { requireOwnDelegations } from './delegations.js';
+import { requireOwnDelegations } from './own-delegations.js';
 import { requireRegistry, requireRules } from './policy-check.js';
 
 const PUBLISHED = { policy: 'policy.published', registry: 'registry.published', profiles: 'profiles.published', roles: 'roles.published' } as const;
