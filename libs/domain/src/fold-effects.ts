@@ -40,6 +40,7 @@ export function move(s: RunState, type: EventType, id: EffectId, change: (e: Eff
   return { ...s, effects: { ...s.effects, [id]: { ...e, stage: to, ...change(e) } } };
 }
 
+const NOT_TAKEN_OVER = 'WORKSPACE_CONFLICT: it answered, but the workspace had moved on since it began, and nothing of what it wrote there was taken over. Look at the files as they are now before you go on.';
 export const CONTRADICTED = 'EFFECT_CONTRADICTED';
 export const EVIDENCE_ERASED = 'EVIDENCE_ERASED';
 /** Begins the reason of an effect that waits for a person because nobody used its permits. */
@@ -155,5 +156,10 @@ export const EFFECT_FOLD: Folders = {
   'effect.migration-refused': (s, d) => ({ ...s, migrations: s.migrations.filter((m) => m.migration !== d.migration) }),
   'source.observed': (s, d) => sourced(s, d),
   'source.reviewed': (s, d, e) => ({ ...s, sources: s.sources.map((x) => (x.source === d.source ? { ...x, review: d.decision, reviewedBy: e.actor } : x)) }),
+  // it answered, and nothing of it is there: whoever asked for it must not build on it (WSP-3)
+  'workspace.conflicted': (s, d) => {
+    const e = d.effect === null ? undefined : s.effects[d.effect];
+    return e?.result?.ok !== true ? s : { ...s, effects: { ...s.effects, [e.effect]: { ...e, result: { ok: false, text: null, words: NOT_TAKEN_OVER } } } };
+  },
   'workspace.changed': (s, d) => ({ ...s, workspace: d.workspace, workspaceChanges: [...s.workspaceChanges, { effect: d.effect, tree: d.workspace.tree.commitment, summary: d.summary }].slice(-VALIDATIONS_MAX) }),
 };

@@ -18,7 +18,9 @@ describe('needs', () => {
     const h = new History();
     h.seal(); h.compile();
     h.change('profiles', profiles([]));
-    h.gate(); h.seal();
+    h.gate();
+    expect(needsOf(h.state)).toContainEqual({ service: 'policy-gate', reason: 'blocked:NO_ROUTE', dueAt: expect.any(Number), waitsFor: 'profiles' }); // from the denial on: a change before the seal wakes it too
+    h.seal();
     expect(needsOf(h.state)).toEqual([{ service: 'policy-gate', reason: 'blocked:NO_ROUTE', dueAt: expect.any(Number), waitsFor: 'profiles' }]);
     h.must('api', [fact('run.pause-requested', { reason: '' })], OP);
     h.gate(); h.seal();

@@ -155,7 +155,7 @@ function allNeeds(s: RunState): readonly Need[] {
   const runsOut = workEndsAt(s);
   if (runsOut !== null) hold(need('policy-gate', `wall:${runsOut}`, runsOut));
   if (s.contradictions.unasked.length > 0 && s.status === 'active') hold(need('policy-gate', `contradicted:${s.contradictions.count}`, at));
-  if (s.blocked !== null && s.status === 'active') hold(blockedNeed(s, s.blocked));
+  if (s.blocked !== null && s.status === 'active') add(blockedNeed(s, s.blocked)); // also before the seal: what the tenant changes until then would wake nobody
 
   const move = whoseMove(s);
   if (heldBack(s, null) && (move === 'compile' || move === 'judge-generation' || move === 'generate')) return needs;

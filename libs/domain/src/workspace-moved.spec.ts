@@ -65,6 +65,7 @@ describe('a call that comes back after its claim ran out', () => {
     h.must('effect-reconciler', [fact('workspace.changed', { effect: null, workspace: tree(5), previous: at(h) ?? null, summary: 'by somebody' })]);
     comesBack(h, first, tree(1));
     expect([at(h), h.state.effects[first.effect]?.stage, conflicts(h).length]).toEqual([tree(5).tree.commitment, 'happened', 1]);
+    expect(h.state.effects[first.effect]?.result).toMatchObject({ ok: false, text: null, words: expect.stringContaining('nothing of what it wrote there was taken over') }); // and the model is told so
   });
   it('[WSP-3] is taken over where nothing moved the workspace, once', () => {
     const h = begun(write());
