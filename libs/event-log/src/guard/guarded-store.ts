@@ -6,16 +6,17 @@
  */
 import { LRUCache } from 'lru-cache';
 import { canonical, type AppendOutcome } from '@n17q/contracts';
-import { emptyRun, fold, runOf, type EventEnvelope, type RunState, type ServiceName, type StreamId, type TenantId } from '@n17q/domain';
+import { emptyRun, fold, needsOf, runOf, type EventEnvelope, type RunState, type ServiceName, type StreamId, type TenantId } from '@n17q/domain';
+import { RunCache } from '../run-cache.js';
 import type { EventStorePort } from '../store-port.js';
 import { isRefusal, parseAppend, prepareAppend, type ParsedAppend, type Standing } from './prepare.js';
 
 export interface GuardedStoreOptions { readonly cachedRunsMax?: number; readonly clock: { now(): number } }
 
 export class GuardedStore {
-  private readonly states: LRUCache<string, RunState>;
+  private readonly states: RunCache<RunState>;
   constructor(private readonly store: EventStorePort, private readonly options: GuardedStoreOptions) {
-    this.states = new LRUCache({ max: options.cachedRunsMax ?? 2000 });
+    this.states = new RunCache(new LRUCache({ max: options.cachedRunsMax ?? 2000 }));
   }
 
   /** Takes in a request of `writer`, or says why not. Throws only what the store throws. A repeat gives the first answer with `fresh: false`. */
@@ -30,10 +31,7 @@ export class GuardedStore {
     const prepared = prepareAppend(parsed, writer, standing, this.options.clock.now());
     if (isRefusal(prepared)) return prepared;
     const outcome = await this.store.append(prepared.append);
-    if (outcome.kind === 'appended' && outcome.fresh && prepared.state !== null) {
-      if (prepared.append.rests) this.states.delete(`${request.tenant} ${request.stream}`); // what waits for a person for days is folded again when it goes on
-      else this.keep(prepared.state);
-    }
+    if (outcome.kind === 'appended' && outcome.fresh && prepared.state !== null) this.keep(prepared.state, prepared.append.rests);
     return outcome;
   }
 
@@ -47,13 +45,13 @@ export class GuardedStore {
       state = fold(state, page.tail);
       if (!page.more) break;
     }
-    this.keep(state);
+    this.keep(state, needsOf(state).length === 0);
     return state;
   }
 
-  private keep(state: RunState): void {
+  private keep(state: RunState, rests: boolean): void {
     const key = `${state.tenant} run/${state.run}`;
-    if ((this.states.get(key)?.revision ?? -1) < state.revision) this.states.set(key, state);
+    if ((this.states.get(key)?.revision ?? -1) < state.revision) this.states.set(key, state, rests);
   }
 
   private async standing(tenant: TenantId, stream: StreamId, expected: number): Promise<Standing> {

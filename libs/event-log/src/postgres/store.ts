@@ -11,6 +11,7 @@ import { AppendBatcher, type BatcherOptions } from './batcher.js';
 import { StoreClock } from './clock.js';
 import { encode, type EncodedAppend } from './encode.js';
 import { PostgresReads } from './reads.js';
+import { RunCache } from '../run-cache.js';
 import type { LastPack } from './section-pack.js';
 
 export interface PostgresStoreOptions extends Partial<Omit<BatcherOptions, 'url'>> {
@@ -28,7 +29,7 @@ const PACKS_BYTES_MAX = 32 * 1024 * 1024;
 
 export class PostgresEventStore extends PostgresReads implements EventStorePort {
   readonly #listeners = new Set<(events: readonly PositionedEvent[]) => void>();
-  readonly #lastPacks = new LRUCache<string, LastPack>({ maxSize: PACKS_BYTES_MAX, sizeCalculation: (p) => p.text.length + 100 * p.held.size });
+  readonly #lastPacks = new RunCache(new LRUCache<string, LastPack>({ maxSize: PACKS_BYTES_MAX, sizeCalculation: (p) => p.text.length + 100 * p.held.size }));
   readonly #batcher: AppendBatcher;
   readonly #pool: pg.Pool;
   readonly clock: StoreClock;
@@ -92,8 +93,8 @@ export class PostgresEventStore extends PostgresReads implements EventStorePort 
   async #remembered(key: string, encoded: EncodedAppend, rests: boolean): Promise<AppendOutcome> {
     const outcome = await this.#batcher.append(encoded);
     if (outcome.kind !== 'appended' || !outcome.fresh) return outcome;
-    if (rests) this.#lastPacks.delete(key);
-    else if (encoded.packed !== null) this.#lastPacks.set(key, encoded.packed.next);
+    if (encoded.packed !== null) this.#lastPacks.set(key, encoded.packed.next, rests);
+    else this.#lastPacks.move(key, rests);
     return outcome;
   }
 
