@@ -52,7 +52,7 @@ async function hosted(s, services, label, nodeArgs) {
   const plan = services.map((name) => ({ name, program: serviceProgram(name, 'index'), settings: settingsOf(name, s.site) }));
   const file = join(s.sandbox.dir, `${label}.json`);
   writeFileSync(file, JSON.stringify(plan), { mode: 0o600 });
-  return spawned(s, 'host', HOST, { N17Q_BENCH_PLAN: file, NODE_OPTIONS: plan[0].settings.NODE_OPTIONS }, label, nodeArgs);
+  return spawned(s, 'host', HOST, { N17Q_BENCH_PLAN: file, ...(plan[0].settings.NODE_OPTIONS ? { NODE_OPTIONS: plan[0].settings.NODE_OPTIONS } : {}) }, label, nodeArgs);
 }
 
 /** Starts services as processes of their own (`separate`) or in one. Returns the processes by name, and the way to stop them. `collects`: each can be told to collect its garbage. */
