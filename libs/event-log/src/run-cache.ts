@@ -1,6 +1,6 @@
 /**
- * What is remembered of runs: many of those that somebody works on, few of those that rest until somebody writes again, so that ten thousand runs that wait for
- * a person, or have ended, take no more memory than some hundred.
+ * What is remembered of runs: many of those that somebody works on, few of those that rest until somebody writes again, so that ten thousand runs that are
+ * paused, or have ended, take no more memory than some hundred.
  */
 import { LRUCache } from 'lru-cache';
 

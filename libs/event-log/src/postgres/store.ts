@@ -11,8 +11,8 @@ import { AppendBatcher, type BatcherOptions } from './batcher.js';
 import { StoreClock } from './clock.js';
 import { encode, type EncodedAppend } from './encode.js';
 import { PostgresReads } from './reads.js';
-import { RunCache } from '../run-cache.js';
 import type { LastPack } from './section-pack.js';
+import { RunCache } from '../run-cache.js';
 
 export interface PostgresStoreOptions extends Partial<Omit<BatcherOptions, 'url'>> {
   readonly url: string;
